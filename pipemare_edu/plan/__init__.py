@@ -1,0 +1,1 @@
+"""A pipeline on paper: values in, values out.  Nothing here imports torch."""

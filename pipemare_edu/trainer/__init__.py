@@ -1,0 +1,1 @@
+"""The pipeline that runs: operation lists from `plan`, carried out with torch."""

@@ -1,0 +1,49 @@
+"""Evaluation as an operation: what E feeds to the first stage and computes on the last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+
+from .feed import count, split_pair, to_device
+from .stage import Value
+
+
+class Evaluation:
+    """Held-out batches, read once, and what is measured on them: the loss and the metrics.
+
+    metrics  {name: function(output, target) -> number}, each a mean over what the loss counts
+    """
+
+    def __init__(
+        self,
+        batches: Iterable[Any],
+        loss: Callable[..., Any],
+        metrics: Mapping[str, Callable[..., Any]],
+        device: torch.device,
+    ) -> None:
+        if "loss" in metrics:
+            raise ValueError('a metric may not be called "loss": the loss is always measured')
+        pairs = [split_pair(pair, k) for k, pair in enumerate(batches)]
+        if not pairs:
+            raise ValueError("evaluate has no batches")
+        self.inputs = [to_device(x, device) for x, _ in pairs]
+        self._targets = [to_device(t, device) for _, t in pairs]
+        self._counts = [count(loss, t) for t in self._targets]
+        self._measures = {"loss": loss, **metrics}
+
+    def score(self, outputs: list[Value]) -> dict[str, float]:
+        """Means over all batches, weighted by their counts."""
+        total = sum(self._counts)
+        with torch.no_grad():
+            return {
+                name: sum(
+                    float(measure(y, t)) * c
+                    for y, t, c in zip(outputs, self._targets, self._counts, strict=True)
+                    if c
+                )
+                / total
+                for name, measure in self._measures.items()
+            }

@@ -1,0 +1,174 @@
+"""From minibatches to microbatches: cut, checked, numbered.
+
+Minibatch k becomes microbatches kN .. kN+N-1 by tensor_split, so sizes differ by at most one.  The
+number travels with the inputs (to the first stage) and the targets (to the last).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import DataError
+from .stage import Value, as_tuple
+
+
+def count(loss: Callable[..., Any], target: Value) -> int:
+    """What the loss averages over: `loss.count(target)` if it has one, else the samples."""
+    counter = getattr(loss, "count", None)
+    return int(counter(target)) if counter is not None else len(_first(target))
+
+
+class Feed:
+    """Gives the first stage its inputs and the last stage its targets, reading ahead as little
+    as the schedule does.
+
+    batches  an iterable of (inputs, targets); iterated again when it ends before the steps do
+    steps    the minibatches to train on, by number
+    skip     minibatches to pass over first (a resumed run)
+    outside  context in which the caller's iterator runs (its own random state)
+    """
+
+    def __init__(
+        self,
+        batches: Iterable[Any],
+        microbatches: int,
+        steps: range,
+        loss: Callable[..., Any],
+        device: torch.device,
+        batch_norm: bool = False,
+        skip: int = 0,
+        outside: Callable[[], AbstractContextManager[None]] | None = None,
+    ) -> None:
+        self.microbatches, self.steps, self.loss, self.device = microbatches, steps, loss, device
+        self._batch_norm = batch_norm
+        self._outside = outside
+        self._inputs: dict[int, Value] = {}
+        self._targets: dict[int, tuple[Value, float]] = {}
+        self._read = steps.start
+        self.seen = 0
+        self._source = self._endless(batches)
+        for _ in range(skip):
+            self._next()
+
+    def inputs(self, m: int) -> Value:
+        self._fill(m)
+        return self._inputs.pop(m)
+
+    def target(self, m: int) -> tuple[Value, float]:
+        """The target of microbatch m and its share of the minibatch's count."""
+        self._fill(m)
+        return self._targets.pop(m)
+
+    def _fill(self, m: int) -> None:
+        while m >= self._read * self.microbatches:
+            k = self._read
+            inputs, target = split_pair(self._next(), k)
+            pieces = cut(inputs, self.microbatches, k), cut(target, self.microbatches, k)
+            check_sizes(len(_first(inputs)), self.microbatches, f"minibatch {k}", self._batch_norm)
+            counts = [count(self.loss, t) for t in pieces[1]]
+            total = sum(counts)
+            if not total:
+                raise DataError(f"minibatch {k} has nothing to count: every target is left out")
+            for n, (x, t, c) in enumerate(zip(*pieces, counts, strict=True)):
+                self._inputs[k * self.microbatches + n] = to_device(x, self.device)
+                self._targets[k * self.microbatches + n] = (to_device(t, self.device), c / total)
+            self._read += 1
+
+    def _next(self) -> Any:
+        self.seen += 1
+        if self._outside is None:
+            return next(self._source)
+        with self._outside():
+            return next(self._source)
+
+    def _endless(self, batches: Iterable[Any]) -> Iterator[Any]:
+        given = 0
+        while True:
+            before = given
+            for pair in batches:
+                given += 1
+                yield pair
+            if given == before or iter(batches) is batches:
+                raise DataError(
+                    f"the batches ended after {given} minibatches and {len(self.steps)} steps were "
+                    "asked for: pass something that can be iterated again (a list or a "
+                    "DataLoader), or fewer steps"
+                )
+
+
+def split_pair(pair: Any, k: int) -> tuple[Value, Value]:
+    """(inputs, targets) of minibatch k as tensors or tuples of tensors of one length."""
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise DataError(f"minibatch {k} is a {type(pair).__name__}: give pairs (inputs, targets)")
+    inputs, target = (tuple(part) if isinstance(part, list) else part for part in pair)
+    lengths = set()
+    for part in (*as_tuple(inputs), *as_tuple(target)):
+        if not isinstance(part, Tensor) or part.ndim == 0:
+            raise DataError(
+                f"minibatch {k} holds a {type(part).__name__}: inputs and targets are tensors "
+                "(or tuples of tensors) with the samples along dimension 0"
+            )
+        lengths.add(len(part))
+    if len(lengths) > 1:
+        raise DataError(f"minibatch {k} mixes lengths {sorted(lengths)}: one row per sample each")
+    return inputs, target
+
+
+def to_device(value: Value, device: torch.device) -> Value:
+    """`value` on `device`; itself when it is there."""
+    moved = tuple(None if x is None else x.to(device) for x in as_tuple(value))
+    return moved if isinstance(value, tuple) else moved[0]  # type: ignore[return-value]
+
+
+def cut(value: Value, microbatches: int, k: int) -> list[Value]:
+    """`value` in `microbatches` parts along dimension 0."""
+    if isinstance(value, Tensor):
+        return list(value.tensor_split(microbatches))
+    columns = [x.tensor_split(microbatches) for x in value if x is not None]
+    return [tuple(parts) for parts in zip(*columns, strict=True)]
+
+
+def check_sizes(samples: int, microbatches: int, what: str, batch_norm: bool) -> None:
+    """Refuse a minibatch that cannot fill its microbatches, or that starves a BatchNorm."""
+    if samples < microbatches:
+        raise DataError(
+            f"{what} has {samples} samples for {microbatches} microbatches: use fewer "
+            "microbatches or larger batches, or drop the short last one (drop_last=True)"
+        )
+    if batch_norm and samples < 2 * microbatches:
+        raise DataError(
+            f"{what} has {samples} samples for {microbatches} microbatches, so a microbatch has "
+            "one sample and BatchNorm1d has nothing to average: use fewer microbatches, larger "
+            "batches, or drop the short last one (drop_last=True)"
+        )
+
+
+def sizes_ahead(batches: Iterable[Any]) -> Iterator[tuple[int, str]]:
+    """The sizes of minibatches that are known before anything runs, each with its name."""
+    if isinstance(batches, list | tuple):
+        for k, pair in enumerate(batches):
+            yield len(_first(split_pair(pair, k)[0])), f"minibatch {k}"
+    elif isinstance(batches, torch.utils.data.DataLoader) and batches.batch_size is not None:
+        whole, rest = divmod(len(batches.dataset), batches.batch_size)  # type: ignore[arg-type]
+        if whole:
+            yield batches.batch_size, "minibatch 0"
+        if rest and not batches.drop_last:
+            yield rest, f"the last minibatch ({whole})"
+
+
+def starves_on_one_sample(layers: Sequence[nn.Module]) -> bool:
+    """BatchNorm1d in training mode: the one that torch refuses to run on a single sample.
+    (BatchNorm2d and 3d still average over positions.)"""
+    modules = (m for layer in layers for m in layer.modules())
+    return any(isinstance(m, nn.BatchNorm1d) and m.training for m in modules)
+
+
+def _first(value: Value) -> Tensor:
+    first = as_tuple(value)[0]
+    assert first is not None
+    return first

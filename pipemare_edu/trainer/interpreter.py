@@ -1,0 +1,222 @@
+"""The interpreter: runs the operation lists of the stages it hosts.
+
+    while something moves:
+        every stage runs its operations until one has to wait, or until an update
+        the stages that stand at an update take it together
+
+Waiting at updates for the others never blocks anyone: what they need was sent before.  Stages talk
+through first-in, first-out links alone, so the result depends on the lists and on nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from time import perf_counter
+from typing import Any
+
+from torch import Tensor
+
+from ..errors import PipelineError, ScheduleError, StageError
+from ..plan.clock import Event, deadlock_report
+from ..plan.ops import Op, Operations, receiver, sender
+from .evaluation import Evaluation
+from .feed import Feed
+from .links import QueueLink
+from .methods import Method
+from .probe import Probe
+from .stage import Stage, Value, as_tuple
+from .updates import StageOptimizer, clip, step_together
+
+_KEPT = 100  # operations before and after the stuck one in a deadlock's report
+
+
+class Diverged(PipelineError):
+    """The loss is not finite, or above the limit; `args` is (step, what)."""
+
+
+class Interpreter:
+    """Runs stages 0 .. P-1 in this process.
+
+    lists       one iterable of operations per stage
+    optimizers  one per stage, None for a stage without trainable weights
+    """
+
+    def __init__(
+        self,
+        stages: Sequence[Stage],
+        lists: Sequence[Iterable[Op]],
+        optimizers: Sequence[StageOptimizer | None],
+        feed: Feed,
+        method: Method,
+        loss: Callable[[Any, Any], Tensor],
+        evaluation: Evaluation | None = None,
+        clip: float | None = None,
+        limit: float = 1e4,
+    ) -> None:
+        self.stages, self.optimizers = stages, optimizers
+        self.feed, self.method, self.loss = feed, method, loss
+        self.evaluation, self.clip, self.limit = evaluation, clip, limit
+        self.losses: list[float] = []
+        self.scores: list[tuple[int, dict[str, float]]] = []
+        self._lists = [iter(x) for x in lists]
+        self._next = [next(x, None) for x in self._lists]
+        self._done: list[deque[Op]] = [deque(maxlen=_KEPT) for _ in stages]
+        self._links = {(kind, s.index): QueueLink() for kind in "FBE" for s in stages}
+        self._parts: list[Tensor] = []
+        self._run = {"F": self._forward, "B": self._backward, "E": self._evaluate}
+        self._probed: set[int] = set()
+        self._began = perf_counter()
+
+    def events(self) -> Iterator[Event]:
+        """Run to the end, one event per operation.
+
+        Raises StageError when a layer, loss or optimizer raises, Diverged, ScheduleError when the
+        lists deadlock, DataError when a minibatch cannot be used.
+        """
+        while any(op is not None for op in self._next):
+            moved = False
+            for stage in self.stages:
+                while (op := self._next[stage.index]) and op.kind != "U" and self._ready(stage, op):
+                    yield self._perform(stage, op)
+                    moved = True
+            standing = [s for s in self.stages if (op := self._next[s.index]) and op.kind == "U"]
+            if standing:
+                yield from self._update(standing)
+            elif not moved:
+                raise ScheduleError(self._deadlock())
+
+    def drain(self) -> int:
+        """Start no new minibatch; what has started runs to its end.  Returns the last step."""
+        steps = [row[-1].step(self.feed.microbatches) for row in self._done if row]
+        end = max((s + 1 for s in steps), default=self.feed.steps.start)
+        for i, (first, rest) in enumerate(zip(self._next, self._lists, strict=True)):
+            kept = self._until(end, first, rest)
+            self._next[i], self._lists[i] = next(kept, None), kept
+        return end
+
+    def _until(self, end: int, first: Op | None, rest: Iterator[Op]) -> Iterator[Op]:
+        for op in (*([first] if first else []), *rest):
+            if op.step(self.feed.microbatches) < end:
+                yield op
+
+    def _ready(self, stage: Stage, op: Op) -> bool:
+        if op.kind == "B" and op.index not in stage.flying:
+            return False
+        here = sender(op, stage.index, len(self.stages))
+        return here is None or self._links[op.kind, stage.index].ready(op.index)
+
+    def _perform(self, stage: Stage, op: Op) -> Event:
+        start = perf_counter()
+        version = stage.version
+        try:
+            version = self._run[op.kind](stage, op)
+        except PipelineError:
+            raise
+        except Exception as error:
+            raise StageError(stage.index, op.kind, op.index, error) from error
+        return self._passed(stage, op, start, version)
+
+    def _passed(self, stage: Stage, op: Op, start: float, version: int) -> Event:
+        self._done[stage.index].append(op)
+        self._next[stage.index] = next(self._lists[stage.index], None)
+        began = self._began
+        return Event(stage.index, *op, start - began, perf_counter() - began, version)
+
+    def _receive(self, stage: Stage, op: Op) -> Any:
+        return self._links[op.kind, stage.index].get()
+
+    def _send(self, stage: Stage, op: Op, value: Any) -> None:
+        there = receiver(op, stage.index, len(self.stages))
+        if there is not None:
+            self._links[op.kind, there].put(op.index, value)
+
+    def _forward(self, stage: Stage, op: Op) -> int:
+        m = op.index
+        asynchronous = self.method.asynchronous(m // self.feed.microbatches)
+        value = self.feed.inputs(m) if stage.index == 0 else self._receive(stage, op)
+        loss = self._share_of_loss(m) if stage is self.stages[-1] else None
+        if stage.index in self._probed:
+            output = stage.forward(m, value, asynchronous, loss)
+        else:
+            self._probed.add(stage.index)
+            with Probe(stage, value, self.method):
+                output = stage.forward(m, value, asynchronous, loss)
+        if loss is None:
+            self._send(stage, op, output)
+        else:
+            self._note_loss(m, output)
+        return stage.version
+
+    def _share_of_loss(self, m: int) -> Callable[[Value], Tensor]:
+        """The loss of microbatch m, weighted by its share of the minibatch's count."""
+        target, share = self.feed.target(m)
+        if share == 0.0:  # nothing to count here, and a mean over nothing is nan
+            return lambda output: sum(y.sum() for y in as_tuple(output)) * 0.0  # type: ignore
+        return lambda output: self.loss(output, target) * share
+
+    def _note_loss(self, m: int, loss: Value) -> None:
+        assert isinstance(loss, Tensor)
+        self._parts.append(loss.detach())
+        if (m + 1) % self.feed.microbatches == 0:
+            total = float(sum(self._parts))
+            self._parts.clear()
+            self.losses.append(total)
+            if not math.isfinite(total) or total > self.limit:
+                what = f"the loss is {total:.4g}"
+                raise Diverged(m // self.feed.microbatches, what)
+
+    def _backward(self, stage: Stage, op: Op) -> int:
+        last = stage is self.stages[-1]
+        grads = None if last else self._receive(stage, op)
+        read = stage.flying[op.index].version
+        asynchronous = self.method.asynchronous(op.index // self.feed.microbatches)
+        self._send(stage, op, stage.backward(op.index, grads, asynchronous))
+        return stage.version_read(read)
+
+    def _evaluate(self, stage: Stage, op: Op) -> int:
+        assert self.evaluation is not None
+        values = self.evaluation.inputs if stage.index == 0 else self._receive(stage, op)
+        outputs = [stage.evaluate(value) for value in values]
+        if stage is self.stages[-1]:
+            self.scores.append((op.index + 1, self.evaluation.score(outputs)))
+        else:
+            self._send(stage, op, outputs)
+        return stage.version
+
+    def _update(self, standing: Sequence[Stage]) -> Iterator[Event]:
+        """One optimizer step of every stage that stands at an update."""
+        start, began = perf_counter(), self._began
+        ops = [self._next[s.index] for s in standing]
+        mine = [o for s in standing if (o := self.optimizers[s.index]) is not None]
+        try:
+            for o in mine:
+                o.take_gradients()
+            if self.clip is not None:
+                self._clip(mine)
+            for s in standing:
+                s.before_update()
+            step_together(mine, max(0, ops[0].index - self.method.t3))
+        except Exception as error:
+            raise StageError(standing[0].index, *ops[0], error) from error
+        each = (perf_counter() - start) / len(standing)
+        for n, (stage, op) in enumerate(zip(standing, ops, strict=True)):
+            self._passed(stage, op, start, stage.version)
+            at = start - began + n * each
+            yield Event(stage.index, *op, at, at + each, stage.version)
+            stage.version += 1
+
+    def _clip(self, optimizers: Sequence[StageOptimizer]) -> None:
+        """Synchronous methods clip by the norm over all stages, asynchronous ones by each own."""
+        gradients = [o.gradients() for o in optimizers]
+        for group in [gradients] if self.method.synchronous else [[g] for g in gradients]:
+            clip(group, self.clip)
+
+    def _deadlock(self) -> str:
+        rows = [
+            [*done, *([op] if op else []), *islice(rest, _KEPT)]
+            for done, op, rest in zip(self._done, self._next, self._lists, strict=True)
+        ]
+        return deadlock_report([Operations(r) for r in rows], [len(d) for d in self._done])

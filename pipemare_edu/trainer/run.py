@@ -1,0 +1,180 @@
+"""A run: what a training run was and what it gave, as plain values.  Saved without pickle."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..plan.clock import simulate, staleness
+from ..plan.ops import Op
+from ..plan.schedules import evaluated
+from .files import write_atomically
+from .methods import Method
+from .trace import Read, Trace
+
+FORMAT = "pipemare_edu run 1"
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Staleness of one stage, in updates: over its microbatches, measured by version stamps, and
+    as the operation lists imply it."""
+
+    mean: float
+    max: int
+    implied_mean: float
+    implied_max: int
+
+
+@dataclass(frozen=True)
+class Staleness:
+    """Per stage, the staleness of what forwards and backwards read, once the pipe is full."""
+
+    forward: tuple[Delays, ...] = ()
+    backward: tuple[Delays, ...] = ()
+
+
+@dataclass(frozen=True)
+class Utilization:
+    """model: steady state of the clock.  run: fill, drain, T3 and evaluations included.
+    measured: share of wall-clock time a worker computes; None with fewer than two workers."""
+
+    model: float
+    run: float
+    measured: float | None = None
+
+
+@dataclass
+class Run:
+    """The run so far.  status: running, done, cancelled, diverged or failed.
+
+    config      what was asked for, as text and numbers
+    losses      one number per step: the minibatch's training loss
+    metrics     {name: [(steps done, value)]} from evaluations; "loss" is among them
+    diverged    None or (step, stage, what), both counted from 0
+    staleness   per stage, measured by version stamps beside what the lists imply
+    memory      per stage {kind: bytes}, the most that was held at any time
+    seconds     time spent computing
+    note        how a run that did not end by itself was stopped
+    """
+
+    config: dict[str, Any]
+    losses: list[float] = field(default_factory=list)
+    metrics: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+    status: str = "running"
+    diverged: tuple[int, int, str] | None = None
+    staleness: Staleness = Staleness()
+    memory: list[dict[str, int]] = field(default_factory=list)
+    trace: Trace = field(default_factory=lambda: Trace(0), repr=False)
+    seconds: float = 0.0
+    note: str = ""
+    plan: Plan | None = field(default=None, repr=False)
+    stop: bool = field(default=False, repr=False)
+
+    @property
+    def steps(self) -> int:
+        """Optimizer steps whose loss is known."""
+        return len(self.losses)
+
+    @cached_property
+    def utilization(self) -> Utilization:
+        """Utilization by the clock, forward and backward taking one unit each."""
+        if self.plan is None:
+            return Utilization(0.0, 0.0)
+        return self.plan.utilization(max(self.steps, 1))
+
+    def cancel(self) -> None:
+        """Ask the run to stop; it starts no new minibatch and its status becomes cancelled."""
+        self.stop = True
+
+    def save(self, path: str | Path) -> None:
+        """Write everything but the weights to `path`, as JSON (non-finite numbers as NaN)."""
+        values = {
+            name: getattr(self, name)
+            for name in "config losses metrics status diverged memory seconds note".split()
+        }
+        values |= {"staleness": asdict(self.staleness), "utilization": asdict(self.utilization)}
+        values |= {"format": FORMAT, "trace": self.trace.as_json()}
+        write_atomically(Path(path), json.dumps(values).encode())
+
+
+def load(path: str | Path) -> Run:
+    """The run that `Run.save` wrote.  Raises ValueError for a file that is not one."""
+    try:
+        values = json.loads(Path(path).read_bytes())
+        if values.pop("format") != FORMAT:
+            raise ValueError("format")
+        both = values.pop("staleness")
+        delays = {k: tuple(Delays(**d) for d in both[k]) for k in ("forward", "backward")}
+        utilization = Utilization(**values.pop("utilization"))
+        values["trace"] = Trace.from_json(values["trace"])
+        values["metrics"] = {k: [(s, v) for s, v in x] for k, x in values["metrics"].items()}
+        values["diverged"] = tuple(values["diverged"]) if values["diverged"] else None
+        run = Run(staleness=Staleness(**delays), **values)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not a saved run of this version ({error})") from error
+    run.__dict__["utilization"] = utilization
+    return run
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run's operation lists were made from, so that they can be made again."""
+
+    method: Method
+    stages: int
+    microbatches: int
+    first: int
+    every: int = 0
+    evaluates: bool = False
+
+    def lists(self, last: int) -> list[list[Op]]:
+        """Every stage's operations up to step `last`."""
+        return [list(self.operations(i, last)) for i in range(self.stages)]
+
+    def operations(self, stage: int, last: int) -> Iterator[Op]:
+        """One stage's operations for the steps from `first` to `last`."""
+        ops = self.method.operations(stage, self.stages, self.microbatches, range(self.first, last))
+        return evaluated(ops, self.every, last - 1) if self.evaluates else ops
+
+    @property
+    def full(self) -> int:
+        """The first step at which the pipe has been full for a whole minibatch at every stage."""
+        depth = max(self.method.depths(self.stages))
+        return max(self.first, self.method.t3) + -(-depth // self.microbatches)
+
+    def utilization(self, steps: int) -> Utilization:
+        """By the clock: steady state without evaluations, and a run of `steps` steps with them."""
+        edge = -(-2 * self.stages // self.microbatches) + 1
+        bare = Plan(replace(self.method, t3=0), self.stages, self.microbatches, 0)
+        steady = simulate(bare.lists(4 * edge + 4)).steady_utilization
+        whole = simulate(self.lists(self.first + steps), evaluate=1.0)
+        return Utilization(steady or whole.utilization, whole.utilization)
+
+    def staleness(self, measured: Sequence[Counter[Read]]) -> Staleness:
+        """Per stage, measured delays beside implied ones, over the steps of a full pipe (over
+        all steps when the run ended before)."""
+        full = any(read.full for row in measured for read in row)
+        both: dict[str, list[Delays]] = {"forward": [], "backward": []}
+        for i, row in enumerate(measured):
+            kept = Counter({read: n for read, n in row.items() if read.full == full})
+            last = self.full + 2 if full else self.first + sum(row.values()) // self.microbatches
+            implied = [d for d in staleness(self.operations(i, last)) if full == (d.step >= self.full)]
+            for name, out in both.items():
+                column = "forward" if self.method.stashes else name
+                listed = Counter(getattr(d, column) for d in implied)
+                own = Counter[int]()
+                for read, n in kept.items():
+                    own[getattr(read, name)] += n
+                out.append(Delays(_mean(own), max(own, default=0), _mean(listed), max(listed, default=0)))
+        return Staleness(tuple(both["forward"]), tuple(both["backward"]))
+
+
+def _mean(counts: Counter[int]) -> float:
+    total = sum(counts.values())
+    return sum(value * n for value, n in counts.items()) / total if total else 0.0

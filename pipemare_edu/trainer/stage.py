@@ -1,0 +1,194 @@
+"""One stage: its layers, the microbatches it has in flight, and its weight version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from . import randomness
+from .weights import Newest
+
+Value = Tensor | tuple[Tensor | None, ...]
+Policy = Callable[[Tensor], Newest]
+
+
+class Flight(NamedTuple):
+    """What a forward leaves for its backward: leaves, results, and the version it read."""
+
+    inputs: tuple[Tensor | None, ...]
+    outputs: tuple[Tensor | None, ...]
+    version: int
+
+
+class Flat(NamedTuple):
+    """All of a stage's trainable weights of one dtype, in one tensor that parameters view."""
+
+    weights: Tensor
+    policy: Newest
+
+
+class Stage:
+    """Consecutive layers of a model, run one operation at a time.
+
+    index       the stage, from 0           first_layer  the model's number of its first layer
+    policy      flat weights -> how operations read them (trainer.weights)
+    scratch     where the newest weights wait while others are read: shared by a process's stages
+    """
+
+    def __init__(
+        self, index: int, layers: Sequence[nn.Module], first_layer: int, policy: Policy,
+        scratch: Scratch, seed: int,
+    ) -> None:  # fmt: skip
+        self.index, self.layers, self.first_layer, self.seed = index, layers, first_layer, seed
+        self.version = 0
+        self.flying: dict[int, Flight] = {}
+        self.peak_flying = 0
+        self.saved_bytes = 0
+        self.named = [
+            (f"{first_layer + j}.{name}", p)
+            for j, layer in enumerate(layers)
+            for name, p in layer.named_parameters()
+            if p.requires_grad
+        ]
+        self.flats = [Flat(w, policy(w)) for w in flatten([p for _, p in self.named])]
+        self._scratch = scratch
+        tensors = [p for layer in layers for p in (*layer.parameters(), *layer.buffers())]
+        self.device = tensors[0].device if tensors else torch.device("cpu")
+        self._generator = randomness.generator(self.device)
+        # An in-place first layer (ReLU(inplace=True)) may not write on the leaf it is handed.
+        self._copies = any(getattr(m, "inplace", False) for m in layers[0].modules())
+
+    def reset(self, version: int) -> None:
+        """Forget what is in flight and stand at `version`, the updates applied so far."""
+        self.flying.clear()
+        self.version = version
+        for flat in self.flats:
+            flat.policy.after_backward(version)
+        for _, p in self.named:
+            p.grad = None
+
+    def compute(self, value: Value, microbatch: int) -> Value:
+        """All layers in turn, each drawing from its own (seed, layer, microbatch)."""
+        for number, layer in enumerate(self.layers, start=self.first_layer):
+            self._generator.manual_seed(randomness.key(self.seed, number, microbatch))
+            value = layer(value)
+        return value
+
+    def forward(
+        self, m: int, value: Value, asynchronous: bool, loss: Callable[[Value], Tensor] | None = None
+    ) -> Value:
+        """F<m>: compute, remember what B<m> needs, return the output (the loss, if given)."""
+        leaves = tuple(map(_leaf, as_tuple(value)))
+        given = tuple(x.clone() if self._copies and x is not None else x for x in leaves)
+        with self.reading("F", self.version, asynchronous):
+            output = self.compute(given if isinstance(value, tuple) else given[0], m)
+            if loss is not None:
+                output = loss(output)
+        self.flying[m] = Flight(leaves, as_tuple(output), self.version)
+        self.peak_flying = max(self.peak_flying, len(self.flying))
+        return output
+
+    def backward(self, m: int, grads: tuple[Tensor | None, ...] | None, asynchronous: bool) -> tuple[Tensor | None, ...]:
+        """B<m>: accumulate this stage's gradients, return those of its inputs.
+
+        grads: one per output, or None for the loss itself.
+        """
+        inputs, outputs, version = self.flying.pop(m)
+        roots, seeds = [], []
+        for y, g in zip(outputs, grads or (None,), strict=True):
+            if y is not None and y.requires_grad and (g is not None or grads is None):
+                roots.append(y)
+                seeds.append(g)
+        if roots:
+            with self.reading("B", version, asynchronous):
+                torch.autograd.backward(roots, seeds)
+        oldest = next(iter(self.flying.values())).version if self.flying else self.version
+        for flat in self.flats:
+            flat.policy.after_backward(oldest)
+        return tuple(None if x is None else x.grad for x in inputs)
+
+    def version_read(self, read: int) -> int:
+        """The version that a backward reads now, of a microbatch whose forward read `read`."""
+        return self.flats[0].policy.version_read(read, self.version) if self.flats else self.version
+
+    @contextmanager
+    def reading(self, operation: str, read: int, asynchronous: bool) -> Iterator[None]:
+        """The weights that `operation` reads, written in place; the newest are copied back.
+
+        Copied back, never computed back: adding a correction and taking it away loses bits.
+        """
+        altered = [
+            f for f in self.flats if f.policy.alters(operation, read, self.version, asynchronous)
+        ]
+        kept = [self._scratch.keep(f.weights) for f in altered]
+        try:
+            for flat, newest in zip(altered, kept, strict=True):
+                flat.policy.write(newest, read)
+            yield
+        finally:
+            for flat, newest in zip(altered, kept, strict=True):
+                flat.weights.copy_(newest)
+
+    def before_update(self) -> None:
+        """Let the policies keep what the coming update would overwrite."""
+        in_use = bool(self.flying) and next(reversed(self.flying.values())).version == self.version
+        for flat in self.flats:
+            flat.policy.before_update(self.version, in_use)
+
+    def evaluate(self, value: Value) -> Value:
+        """E: the layers in evaluation mode, without gradients; nothing of the stage changes."""
+        modes = [(m, m.training) for layer in self.layers for m in layer.modules()]
+        try:
+            for module, _ in modes:
+                module.training = False
+            with torch.no_grad():
+                return self.compute(value, 0)
+        finally:
+            for module, training in modes:
+                module.training = training
+
+
+class Scratch:
+    """One working buffer per dtype, as large as the largest stage that needs it."""
+
+    def __init__(self) -> None:
+        self.buffers: dict[tuple[torch.dtype, torch.device], Tensor] = {}
+
+    def keep(self, weights: Tensor) -> Tensor:
+        """A copy of `weights`, valid until the next call."""
+        kind = (weights.dtype, weights.device)
+        if kind not in self.buffers or len(self.buffers[kind]) < len(weights):
+            self.buffers[kind] = torch.empty_like(weights)
+        return self.buffers[kind][: len(weights)].copy_(weights)
+
+
+def flatten(parameters: Sequence[nn.Parameter]) -> list[Tensor]:
+    """Move `parameters` into one flat tensor per dtype and device, and make them views of it.
+
+    An assignment to `.data` between a forward and its backward would be a trap (some layers would
+    read the old tensor); here it happens once, before any forward.
+    """
+    groups: dict[tuple[torch.dtype, torch.device], list[nn.Parameter]] = {}
+    for p in parameters:
+        groups.setdefault((p.dtype, p.device), []).append(p)
+    flats = []
+    for group in groups.values():
+        flat = torch.cat([p.detach().reshape(-1) for p in group])
+        for p, part in zip(group, flat.split([p.numel() for p in group]), strict=True):
+            p.data = part.view(p.shape)
+        flats.append(flat)
+    return flats
+
+
+def as_tuple(value: Value) -> tuple[Tensor | None, ...]:
+    """A layer's value as the tuple that crosses a link."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _leaf(x: Tensor | None) -> Tensor | None:
+    """A fresh leaf: its gradient is what goes back to the stage before."""
+    return x.detach().requires_grad_() if x is not None and x.requires_grad else x

@@ -1,0 +1,115 @@
+"""What happened: one event per operation, with its times and the weight version it read."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Any, NamedTuple
+
+from ..plan.clock import Delay, Event
+from ..plan.ops import Op, Operations
+
+
+class Read(NamedTuple):
+    """How old the weights were that one microbatch's forward and backward read, in updates.
+    full: its step came when every stage's pipe was full."""
+
+    full: bool
+    forward: int
+    backward: int
+
+
+class Trace:
+    """Events of a run: the first and the last `window` of them, or all with full=True.
+
+    full_from   the first step at which the pipe is full
+    reads       per stage, how often each delay was measured, over the whole run
+    seconds     per stage and kind of operation, over the whole run
+    Times of events are seconds since the run began.
+    """
+
+    def __init__(
+        self, stages: int, full_from: int = 0, window: int = 1000, full: bool = False
+    ) -> None:
+        self.stages, self.full_from, self.window, self.full = stages, full_from, window, full
+        self.count = 0
+        self.seconds: list[dict[str, float]] = [dict.fromkeys("FBUER", 0.0) for _ in range(stages)]
+        self.reads: list[Counter[Read]] = [Counter() for _ in range(stages)]
+        self._stamps = [Stamps() for _ in range(stages)]
+        self._first: list[Event] = []
+        self._last: deque[Event] = deque(maxlen=window)
+
+    def record(self, event: Event) -> None:
+        """Add one event; a stage's events come in the order in which it ran them."""
+        self.count += 1
+        self.seconds[event.stage][event.kind] += event.end - event.start
+        for d in self._stamps[event.stage].add(event):
+            self.reads[event.stage][Read(d.step >= self.full_from, d.forward, d.backward)] += 1
+        if self.full or len(self._first) < self.window:
+            self._first.append(event)
+        else:
+            self._last.append(event)
+
+    @property
+    def events(self) -> list[Event]:
+        """The kept events in the order in which they ran."""
+        return [*self._first, *self._last]
+
+    @property
+    def first(self) -> list[Event]:
+        """The first window of events."""
+        return self._first[: self.window]
+
+    @property
+    def last(self) -> list[Event]:
+        """The last window of events."""
+        return list(self._last) or self._first[-self.window :]
+
+    def operations(self, stage: int) -> Operations:
+        """The operations that `stage` (from 0) ran, among the kept events."""
+        return Operations(Op(e.kind, e.index) for e in self.events if e.stage == stage)
+
+    def staleness(self, stage: int) -> tuple[Delay, ...]:
+        """The delay of each microbatch at `stage` (from 0), among the kept events."""
+        stamps = Stamps()
+        return tuple(d for e in self.events if e.stage == stage for d in stamps.add(e))
+
+    def as_json(self) -> dict[str, Any]:
+        """Lists and numbers that `from_json` turns back into this trace."""
+        return {
+            "stages": self.stages,
+            "full_from": self.full_from,
+            "count": self.count,
+            "seconds": self.seconds,
+            "reads": [[[*read, n] for read, n in row.items()] for row in self.reads],
+            "events": self.events,
+        }
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Trace:
+        trace = cls(values["stages"], values["full_from"], full=True)
+        for event in values["events"]:
+            trace.record(Event(*event))
+        trace.count, trace.seconds = values["count"], values["seconds"]
+        trace.reads = [Counter({Read(*r[:3]): r[3] for r in row}) for row in values["reads"]]
+        return trace
+
+
+class Stamps:
+    """One stage's version stamps, turned into delays when an update applies the gradients: the
+    version at the update less the versions that forward and backward read."""
+
+    def __init__(self) -> None:
+        self._read: dict[int, int] = {}
+        self._waiting: list[tuple[int, int, int]] = []
+
+    def add(self, e: Event) -> list[Delay]:
+        """Take the stage's next event; delays come out at updates."""
+        if e.kind == "F":
+            self._read[e.index] = e.version
+        elif e.kind == "B" and e.index in self._read:
+            self._waiting.append((e.index, self._read.pop(e.index), e.version))
+        elif e.kind == "U":
+            out = [Delay(m, e.index, e.version - f, e.version - b) for m, f, b in self._waiting]
+            self._waiting.clear()
+            return out
+        return []

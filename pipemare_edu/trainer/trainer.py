@@ -1,0 +1,231 @@
+"""The front door: a model, a loss, an optimizer and a method become a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import SplitError
+from ..plan.split import check_split, split
+from .evaluation import Evaluation
+from .feed import Feed, check_sizes, sizes_ahead, starves_on_one_sample
+from .interpreter import Interpreter
+from .methods import Method
+from .randomness import Sandbox
+from .registry import named
+from .run import Plan, Run
+from .session import Session
+from .stage import Scratch, Stage
+from .trace import Trace
+from .updates import StageOptimizer
+
+class Trainer:
+    """Trains `layers` as a pipeline, every stage in this process.
+
+    layers        list of modules (or an nn.Sequential); each takes and returns a tensor or a tuple
+                  of tensors.  They are trained in place; a stage's parameters become views of one
+                  flat tensor.
+    loss          loss(output, target) -> mean over its count: samples, or loss.count(target)
+    optimizer     called once per stage with trainable (name, parameter) pairs; returns a torch
+                  optimizer or (optimizer, lr_scheduler), stepped once per minibatch
+    method        a method's name or value, such as pm.PipeMare(t1=400, t2=0.135)
+    stages        how many, split by parameter counts; or a list of layer counts
+    microbatches  N, cut from each minibatch
+    device        "auto" (the CPU in this engine), or a torch device
+    seed          keys every random draw of the layers, by (seed, layer, microbatch)
+    clip          largest gradient norm: over all stages in synchronous methods, of each stage by
+                  itself in asynchronous ones (during T3 too)
+    limit         a loss above it counts as diverged
+
+    Raises ValueError (SplitError, DataError) for what cannot work, before anything runs.
+    """
+
+    def __init__(
+        self,
+        layers: Sequence[nn.Module],
+        loss: Callable[[Any, Any], Tensor],
+        optimizer: Callable[[list[tuple[str, nn.Parameter]]], Any],
+        method: str | Method = "pipemare-naive",
+        stages: int | Sequence[int] = 1,
+        microbatches: int = 1,
+        workers: int = 0,
+        device: str | torch.device = "auto",
+        seed: int = 0,
+        clip: float | None = None,
+        limit: float = 1e4,
+    ) -> None:
+        if workers != 0:
+            raise ValueError(f"workers is {workers!r}: this engine runs every stage here, workers=0")
+        self.method = named(method) if isinstance(method, str) else method
+        self.layers, self.loss = list(layers), loss
+        self.counts = stage_counts(self.layers, stages)
+        self.microbatches = _whole("microbatches", microbatches, 1)
+        self.seed, self.limit = _whole("seed", seed, 0), limit
+        if clip is not None and not clip > 0:
+            raise ValueError(f"clip is {clip}: give a gradient norm above 0, or None")
+        self.clip = clip
+        self.device = torch.device("cpu" if device == "auto" else device)
+        for layer in self.layers:
+            layer.to(self.device)
+        taus = self.method.taus(len(self.counts), self.microbatches)
+        firsts = [0, *accumulate(self.counts)]
+        self._scratch = Scratch()
+        self.stages = [
+            Stage(
+                i,
+                self.layers[firsts[i] : firsts[i + 1]],
+                firsts[i],
+                lambda flat, tau=tau: self.method.weights(flat, tau),  # type: ignore[misc]
+                self._scratch,
+                seed,
+            )
+            for i, tau in enumerate(taus)
+        ]
+        self.optimizers = [
+            StageOptimizer(
+                stage.named,
+                lambda pairs: self.method.optimizer(optimizer, pairs),
+                lambda step, tau=tau: self.method.rate(tau, step),  # type: ignore[misc]
+            )
+            if stage.named
+            else None
+            for stage, tau in zip(self.stages, taus, strict=True)
+        ]
+        self.step = 0  # optimizer steps taken so far, by every stage
+        self.seen = 0  # minibatches to pass over in the next fit (a restored trainer)
+
+    def fit(
+        self,
+        batches: Iterable[Any],
+        steps: int | None = None,
+        evaluate: Iterable[Any] | None = None,
+        every: int = 0,
+        metrics: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> Run:
+        """Train for `steps` minibatches, or one pass; a second fit goes on where the first ended.
+
+        batches   iterable of (inputs, targets), iterated again while steps are left
+        evaluate  held-out (inputs, targets) batches, or one pair: evaluated every `every` steps and
+                  after the last
+        metrics   {name: function(output, target) -> mean over its count}
+
+        Ctrl-C returns the run so far.  A StageError carries it as `error.run`.
+        """
+        run = None
+        for run in self.chunks(batches, steps, evaluate, every, metrics):
+            pass
+        assert run is not None
+        return run
+
+    def chunks(
+        self,
+        batches: Iterable[Any],
+        steps: int | None = None,
+        evaluate: Iterable[Any] | None = None,
+        every: int = 0,
+        metrics: Mapping[str, Callable[..., Any]] | None = None,
+        seconds: float = 0.05,
+        full_trace: bool = False,
+    ) -> Iterator[Run]:
+        """`fit` in chunks of about `seconds`; each yield is the run so far, the same object.
+
+        Leaving the loop, or run.cancel(), stops the run.  full_trace keeps every event.
+        """
+        if steps is None:
+            if not hasattr(batches, "__len__"):
+                batches = list(batches)  # a stage's list has an end, so the pass is counted first
+            steps = len(batches) - self.seen  # type: ignore[arg-type]
+        _whole("steps", steps, 1)
+        starves = starves_on_one_sample(self.layers)
+        for size, what in sizes_ahead(batches):
+            check_sizes(size, self.microbatches, what, starves)
+        evaluation = None
+        if evaluate is not None:
+            evaluation = Evaluation(_as_batches(evaluate), self.loss, metrics or {}, self.device)
+        plan = Plan(
+            self.method, len(self.stages), self.microbatches, self.step, every, evaluation is not None
+        )
+        sandbox = Sandbox(self.device)
+        span = range(self.step, self.step + steps)
+        feed = Feed(
+            batches, self.microbatches, span, self.loss, self.device, starves, self.seen, sandbox.outside
+        )
+        interpreter = Interpreter(
+            self.stages,
+            [plan.operations(i, span.stop) for i in range(len(self.stages))],
+            self.optimizers,
+            feed,
+            self.method,
+            self.loss,
+            evaluation,
+            self.clip,
+            self.limit,
+        )
+        run = Run(self._config(steps), losses=interpreter.losses, plan=plan)
+        run.trace = Trace(len(self.stages), plan.full, full=full_trace)
+        return Session(self, interpreter, run, sandbox).chunks(seconds)
+
+    def _config(self, steps: int) -> dict[str, Any]:
+        return {
+            "method": repr(self.method),
+            "stages": list(self.counts),
+            "microbatches": self.microbatches,
+            "steps": steps,
+            "first_step": self.step,
+            "seed": self.seed,
+            "clip": self.clip,
+            "device": str(self.device),
+            "workers": 0,
+        }
+
+
+def stage_counts(layers: Sequence[nn.Module], stages: int | Sequence[int]) -> tuple[int, ...]:
+    """Layers per stage: an exact min-max split by parameter counts, or the caller's own list.
+
+    Raises SplitError for no layers, more stages than layers, counts that do not add up, or a tensor
+    that layers of two stages share.
+    """
+    for j, layer in enumerate(layers):
+        if not isinstance(layer, nn.Module):
+            raise SplitError(f"layer {j} is a {type(layer).__name__}: layers are torch modules")
+    try:
+        if isinstance(stages, int):
+            costs = [1 + sum(p.numel() for p in layer.parameters()) for layer in layers]
+            counts = split(costs, stages)
+        else:
+            counts = check_split(stages, len(layers))
+    except ValueError as error:
+        raise SplitError(str(error)) from None
+    _refuse_ties(layers, counts)
+    return counts
+
+
+def _refuse_ties(layers: Sequence[nn.Module], counts: Sequence[int]) -> None:
+    home: dict[int, tuple[int, str]] = {}
+    ends = list(accumulate(counts))
+    for j, layer in enumerate(layers):
+        stage = sum(j >= end for end in ends)
+        for name, p in layer.named_parameters():
+            first, other = home.setdefault(id(p), (stage, f"{j}.{name}"))
+            if first != stage:
+                raise SplitError(
+                    f"parameter {j}.{name} of stage {stage + 1} is the same tensor as {other} of "
+                    f"stage {first + 1}, and each stage updates its own: put both layers in one "
+                    "stage (stages=[...]), or untie them"
+                )
+
+
+def _as_batches(evaluate: Iterable[Any]) -> Iterable[Any]:
+    """One (inputs, targets) pair of tensors counts as one batch."""
+    lone = isinstance(evaluate, tuple) and len(evaluate) == 2 and isinstance(evaluate[1], Tensor)
+    return [evaluate] if lone else evaluate
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} is {value!r}: give a whole number, {least} or more")
+    return value

@@ -1,0 +1,119 @@
+"""Which weights an operation reads: the part in which the methods differ.
+
+A stage keeps its trainable weights in one flat tensor that its parameters view.  Autograd saves
+parameters by reference, so a backward reads whatever the flat tensor holds at that moment:
+
+    Newest     nothing to do: the newest weights are what is there             (PipeMare)
+    Stashed    the version that the microbatch's forward read is written there (PipeDream)
+    Corrected  newest - tau * delta is written there                           (PipeMare, T2)
+
+The newest weights are put back by copy after the operation (`stage.reading`).
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, lerp
+
+
+class Newest:
+    """Forward and backward read the newest weights.  Also the protocol of the others."""
+
+    kind = "none"
+
+    def __init__(self, newest: Tensor) -> None:
+        self.newest = newest
+        self.peak = 0  # the most bytes of extra weights held at any time
+
+    def alters(self, operation: str, read: int, version: int, asynchronous: bool) -> bool:
+        """Must other weights than the newest (`version`) be written for this operation, of a
+        microbatch whose forward read version `read`?  `asynchronous` is False during T3."""
+        return False
+
+    def write(self, newest: Tensor, read: int) -> None:
+        """Write the weights to read into `self.newest`, given a copy of the newest ones."""
+
+    def version_read(self, read: int, version: int) -> int:
+        """The version stamp of what a backward reads (a correction keeps the newest's)."""
+        return version
+
+    def before_update(self, version: int, in_use: bool) -> None:
+        """The newest weights, `version`, are about to change; in_use: a microbatch in flight
+        has read them."""
+
+    def after_backward(self, oldest: int) -> None:
+        """No microbatch in flight has read a version below `oldest`."""
+
+    def held(self) -> dict[str, Tensor]:
+        """The extra weight-sized tensors that live now, by name (checkpoints keep them)."""
+        return {}
+
+    def restore(self, held: dict[str, Tensor]) -> None:
+        """Take back what `held` gave."""
+
+
+class Stashed(Newest):
+    """The backward reads the version its forward read: one copy per old version still needed."""
+
+    kind = "stash"
+
+    def __init__(self, newest: Tensor) -> None:
+        super().__init__(newest)
+        self.stash: dict[int, Tensor] = {}
+
+    def alters(self, operation: str, read: int, version: int, asynchronous: bool) -> bool:
+        return operation != "F" and read != version
+
+    def write(self, newest: Tensor, read: int) -> None:
+        self.newest.copy_(self.stash[read])
+
+    def version_read(self, read: int, version: int) -> int:
+        return read
+
+    def before_update(self, version: int, in_use: bool) -> None:
+        if in_use:
+            self.stash[version] = self.newest.clone()
+            self.peak = max(self.peak, len(self.stash) * self.newest.nbytes)
+
+    def after_backward(self, oldest: int) -> None:
+        for version in [v for v in self.stash if v < oldest]:
+            del self.stash[version]
+
+    def held(self) -> dict[str, Tensor]:
+        return {str(version): w for version, w in self.stash.items()}
+
+
+class Corrected(Newest):
+    """T2: the backward reads  w - tau delta,  delta <- gamma delta + (1 - gamma)(w' - w).
+
+    With m an average of past weights, m <- gamma m + (1 - gamma) w before each update, delta is
+    (1 - gamma)(w - m): the correction steps back towards, and past, where the weights have been,
+    and one lerp does it (PAPER.md section 2).
+    """
+
+    kind = "correction"
+
+    def __init__(self, newest: Tensor, tau: float, gamma: float) -> None:
+        super().__init__(newest)
+        self.tau, self.gamma = tau, gamma
+        self.average = newest.clone()
+        self.peak = self.average.nbytes
+
+    def alters(self, operation: str, read: int, version: int, asynchronous: bool) -> bool:
+        return operation == "B" and asynchronous
+
+    def write(self, newest: Tensor, read: int) -> None:
+        lerp(newest, self.average, self.tau * (1.0 - self.gamma), out=self.newest)
+
+    def before_update(self, version: int, in_use: bool) -> None:
+        self.average.lerp_(self.newest, 1.0 - self.gamma)
+
+    @property
+    def delta(self) -> Tensor:
+        """The paper's delta: the averaged update of this stage's weights, one per step."""
+        return (self.newest - self.average).mul_(1.0 - self.gamma)
+
+    def held(self) -> dict[str, Tensor]:
+        return {"average": self.average}
+
+    def restore(self, held: dict[str, Tensor]) -> None:
+        self.average.copy_(held["average"])
