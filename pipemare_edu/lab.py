@@ -32,7 +32,7 @@ def arguments(argv: Sequence[str]) -> list[str]:
         "--ip=127.0.0.1",
         f"--ServerApp.root_dir={folder(Path.cwd())}",
         "--ServerApp.answer_yes=True",  # the first Ctrl-C stops it
-        "--ServerApp.log_level=WARN",  # leaves the address, and what went wrong
+        "--Application.log_level=WARN",  # leaves the address, and what went wrong
         "--LabApp.extension_manager=readonly",
     ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:

@@ -25,7 +25,7 @@ class Event(NamedTuple):
 
     stage: int
     kind: str
-    index: int
+    index: int  # type: ignore[assignment]  # as in Op
     start: float
     end: float
     version: int

@@ -22,7 +22,7 @@ class Op(NamedTuple):
     """One operation of one stage.  `index` is a microbatch for F, B, R and a step for U, E."""
 
     kind: str
-    index: int
+    index: int  # type: ignore[assignment]  # shadows tuple.index, which nobody needs here
 
     def __str__(self) -> str:
         return f"{self.kind}{self.index}"

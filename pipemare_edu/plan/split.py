@@ -1,4 +1,4 @@
-"""Layers -> stages: contiguous, complete, no stage empty, the slowest stage as fast as it can be."""
+"""Layers -> stages: contiguous, complete, no stage empty, the costliest one as cheap as can be."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from numbers import Integral
 
 
@@ -22,12 +22,14 @@ def split(costs: Sequence[float], stages: int) -> tuple[int, ...]:
     if not (isinstance(stages, Integral) and stages >= 1):
         raise ValueError(f"stages must be a whole number >= 1, got {stages!r}")
     if stages > len(costs):
-        raise ValueError(f"{len(costs)} layers cannot fill {stages} stages: use at most one stage "
-                         "per layer, or cut the model into more layers")
+        raise ValueError(
+            f"{len(costs)} layers cannot fill {stages} stages: use at most one stage "
+            "per layer, or cut the model into more layers"
+        )
     # Scaled by layers + 1, the smallest difference in cost outweighs any in layer counts.
     prefix = [0, *accumulate(c * (len(costs) + 1) for c in _as_integers(costs))]
     cuts = _most_even_cuts(prefix, stages, _least_maximum(prefix, stages))
-    return tuple(end - start for start, end in zip(cuts, cuts[1:]))
+    return tuple(end - start for start, end in pairwise(cuts))
 
 
 def check_split(counts: Iterable[int], layers: int) -> tuple[int, ...]:
@@ -35,10 +37,14 @@ def check_split(counts: Iterable[int], layers: int) -> tuple[int, ...]:
     counts = tuple(counts)
     for stage, count in enumerate(counts, start=1):
         if not (isinstance(count, Integral) and count >= 1):
-            raise ValueError(f"stage {stage} has {count!r} layers: every stage needs a whole number >= 1")
+            raise ValueError(
+                f"stage {stage} has {count!r} layers: every stage needs a whole number >= 1"
+            )
     if sum(counts) != layers:
-        raise ValueError(f"the layer counts {list(counts)} sum to {sum(counts)}, "
-                         f"but the model has {layers} layers")
+        raise ValueError(
+            f"the layer counts {list(counts)} sum to {sum(counts)}, "
+            f"but the model has {layers} layers"
+        )
     return tuple(int(count) for count in counts)
 
 
@@ -47,17 +53,18 @@ def _as_integers(costs: Sequence[float]) -> list[int]:
     exact = []
     for layer, cost in enumerate(costs):
         if not 0 <= cost < math.inf:
-            raise ValueError(f"layer {layer} costs {cost}: a cost must be finite and >= 0")
+            raise ValueError(f"costs[{layer}] is {cost}: a cost must be finite and >= 0")
         exact.append(Fraction(int(cost) if isinstance(cost, Integral) else float(cost)))
     scale = math.lcm(*(cost.denominator for cost in exact))
     return [int(cost * scale) for cost in exact]
 
 
 def _least_maximum(prefix: list[int], stages: int) -> int:
-    """The smallest limit under which filling each stage to the brim needs no more than these stages.
+    """The smallest limit at which filling every stage to the brim uses at most these stages.
 
-    Fewer would do as well: cutting a stage in two raises no cost.
+    Fewer are as good: cutting a stage in two raises no cost.
     """
+
     def suffices(limit: int) -> bool:
         end = 0
         for _ in range(stages):
@@ -74,8 +81,8 @@ def _least_maximum(prefix: list[int], stages: int) -> int:
 def _most_even_cuts(prefix: list[int], stages: int, limit: int) -> list[int]:
     """Boundaries 0 = c[0] < ... < c[stages] = layers, of least squares with no stage above limit.
 
-    Dynamic programming over the last cut. The price of a stage is convex in its cost and length, so
-    the best last cut never moves back when a layer or a stage is added (Yao 1980): layers^2 work in all.
+    Dynamic programming over the last cut. A stage's price is convex in its cost and length, so the
+    best last cut never moves back when a layer or a stage is added (Yao 1980): layers^2 work.
     """
     layers = len(prefix) - 1
     forbidding = prefix[-1] ** 2 + layers**2 + 1  # more than any split within the limit costs
@@ -94,8 +101,9 @@ def _most_even_cuts(prefix: list[int], stages: int, limit: int) -> list[int]:
         for end in range(stage + slack, stage - 1, -1):
             first = max(stage - 1, last_cuts[-1].get(end, 0))
             last = min(end - 1, cut.get(end + 1, end))
-            here[end], cut[end] = min((best[start] + price(start, end), start)
-                                      for start in range(first, last + 1))
+            here[end], cut[end] = min(
+                (best[start] + price(start, end), start) for start in range(first, last + 1)
+            )
         best = here
         last_cuts.append(cut)
     cuts = [layers]

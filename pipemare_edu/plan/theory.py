@@ -1,17 +1,17 @@
-"""The scalar quadratic under delay: polynomials, thresholds, simulated iterates (PAPER.md, section 3).
+"""The scalar quadratic under delay: polynomials, thresholds, iterates (PAPER.md, section 3).
 
 One weight w, loss (L/2) w^2, one step a per optimizer update:
 
     w[t+1] = w[t] - a * [ (L + Delta) u_fwd - (Delta - Phi) u_bkwd - Phi u_recomp ]
 
-where u_x = w[t - tau_x] is what that pass read. Every characteristic polynomial is p = q + a r, stable
-iff all its roots lie inside the unit circle. Delays are whole optimizer steps; a is dimensionless if L is.
+where u_x = w[t - tau_x] is what that pass read, tau in optimizer steps; T2 and momentum add to it.
+Every characteristic polynomial is p = q + a r, stable iff all roots lie inside the unit circle.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
 
@@ -27,9 +27,9 @@ class Quadratic:
     """One row of PAPER.md's table; what is left at its default is absent.
 
     tau_fwd, tau_bkwd, tau_recomp: delays in optimizer steps, tau_fwd >= tau_recomp >= tau_bkwd.
-    curvature L > 0. discrepancy Delta, phi Phi: the gradient's sensitivity to the backward's and the
-    recompute's reads, in units of L. gamma: T2's averaging, None without T2 (0.0 is T2 with the last
-    update alone). momentum: heavy ball, 0 <= b < 1.
+    curvature: L > 0. discrepancy: Delta, phi: Phi, sensitivities in units of L. gamma: T2's, at
+    least 0 and below 1; None is no T2, 0.0 is T2 with the last update alone. momentum: b, heavy
+    ball, at least 0 and below 1.
 
         delay               Quadratic(tau)
         discrepancy         Quadratic(tau_fwd, tau_bkwd, discrepancy=5)
@@ -50,27 +50,32 @@ class Quadratic:
     phi: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("tau_fwd", "tau_bkwd", "tau_recomp"):
-            delay = getattr(self, name)
-            if not (isinstance(delay, Integral) and delay >= 0 or name == "tau_recomp" and delay is None):
-                raise ValueError(f"{name} must be a whole number of steps >= 0, got {delay!r}")
         recomp = self.tau_fwd if self.tau_recomp is None else self.tau_recomp
+        delays = {"tau_fwd": self.tau_fwd, "tau_bkwd": self.tau_bkwd, "tau_recomp": recomp}
+        for name, delay in delays.items():
+            if not (isinstance(delay, Integral) and delay >= 0):
+                raise ValueError(f"{name} must be a whole number of steps >= 0, got {delay!r}")
         if not self.tau_bkwd <= recomp <= self.tau_fwd:
-            raise ValueError(f"need tau_bkwd <= tau_recomp <= tau_fwd, got {self}")
+            raise ValueError(f"need tau_fwd >= tau_recomp >= tau_bkwd, got {delays}")
         _check_positive("curvature", self.curvature)
-        if not (math.isfinite(self.discrepancy) and math.isfinite(self.phi)):
-            raise ValueError(f"discrepancy and phi must be finite, got {self.discrepancy} and {self.phi}")
+        if not all(abs(x) <= 1e9 * self.curvature for x in (self.discrepancy, self.phi)):
+            raise ValueError(
+                "discrepancy and phi must be within 1e9 times the curvature, where "
+                f"floats still resolve it, got {self.discrepancy} and {self.phi}"
+            )
         if not (0 <= self.momentum < 1 and 0 <= (self.gamma or 0) < 1):
-            raise ValueError(f"need 0 <= momentum, gamma < 1, got {self.momentum} and {self.gamma}")
+            raise ValueError(
+                "momentum and gamma must be at least 0 and below 1, "
+                f"got {self.momentum} and {self.gamma}"
+            )
         if self.phi and self.tau_recomp is None:
             raise ValueError("phi is the sensitivity to a recompute: give tau_recomp too")
-        if self.momentum and not self._is_plain_delay():
-            raise ValueError("with momentum the theory covers a plain delay tau_fwd >= 1 only: "
-                             "drop discrepancy, recompute and gamma, or set momentum=0")
-
-    def _is_plain_delay(self) -> bool:
         extras = self.discrepancy or self.tau_recomp is not None or self.gamma is not None
-        return self.tau_fwd >= 1 and not extras
+        if self.momentum and (extras or self.tau_fwd < 1):
+            raise ValueError(
+                "with momentum the theory covers a plain delay tau_fwd >= 1 only: "
+                "drop discrepancy, recompute and gamma, or set momentum=0"
+            )
 
     def reads(self) -> Iterator[tuple[float, int]]:
         """(sensitivity, delay) of each read; the sensitivities sum to L."""
@@ -83,69 +88,59 @@ class Quadratic:
         """q and r of p = q + a r, highest power first, padded to one length; q is monic."""
         z_minus_1 = np.array([1.0, -1.0])
         if self.momentum:  # z^(tau-1) (z-1) (z-b)  and  L
-            z_minus_b = np.array([1.0, -self.momentum])
-            q = _times_z(np.convolve(z_minus_1, z_minus_b), self.tau_fwd - 1)
-            return q, _pad(np.array([self.curvature]), len(q))
-        factor = np.array([1.0] if self.gamma is None else [1.0, -self.gamma])  # 1, or z - g with T2
-        q = _times_z(np.convolve(z_minus_1, factor), self.tau_fwd)
+            q = np.pad(np.convolve(z_minus_1, [1, -self.momentum]), (0, self.tau_fwd - 1))
+            return q, np.pad([self.curvature], (self.tau_fwd + 1, 0))
+        factor = np.array([1.0] if self.gamma is None else [1.0, -self.gamma])  # T2's is z - g
+        q = np.pad(np.convolve(z_minus_1, factor), (0, self.tau_fwd))
         r = np.zeros_like(q)
-        for sensitivity, delay in self.reads():  # c z^k [ (z-g) - k (1-g) (z-1) ],  k = tau_fwd - delay
-            k = self.tau_fwd - delay
+        for sensitivity, delay in self.reads():
+            k = self.tau_fwd - delay  # c z^k, and with T2 c z^k [ (z-g) - k (1-g) (z-1) ]
             term = factor if self.gamma is None else factor - k * (1 - self.gamma) * z_minus_1
-            r += sensitivity * _pad(_times_z(term, k), len(q))
+            r += sensitivity * np.pad(term, (len(q) - len(term) - k, k))
         return q, r
 
     def polynomial(self, step_size: float) -> Floats:
-        """Coefficients of the characteristic polynomial at this step size, as numpy.roots wants them."""
+        """The characteristic polynomial at this step size, highest power first."""
         q, r = self.parts()
         return q + step_size * r
 
 
-def _times_z(coefficients: Floats, power: int) -> Floats:
-    return np.pad(coefficients, (0, power))
-
-
-def _pad(coefficients: Floats, length: int) -> Floats:
-    return np.pad(coefficients, (length - len(coefficients), 0))
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be finite and > 0, got {value}")
-
-
 def spectral_radius(polynomial: ArrayLike) -> float:
-    """Largest root modulus: the factor by which iterates finally grow per step; below 1 is stable."""
+    """Largest root modulus: the factor by which iterates grow per step in the end."""
     return float(np.abs(np.roots(polynomial)).max(initial=0.0))
 
 
-def spectral_radius_map(case: Quadratic, step_sizes: Sequence[float] | Floats,
-                        delays: Sequence[int] | NDArray[np.int_],
-                        gamma_of: Callable[[float], float] | None = None) -> Floats:
+def spectral_radius_map(
+    case: Quadratic,
+    step_sizes: ArrayLike,
+    delays: ArrayLike,
+    gamma_of: Callable[[float], float] | None = None,
+) -> Floats:
     """Spectral radius at tau_fwd = delays[i], step_sizes[j], shape (len(delays), len(step_sizes)).
 
-    gamma_of: T2's gamma from the gap tau_fwd - tau_bkwd, for example gamma_star; default case.gamma.
-    A delay that the case does not allow raises ValueError, as in Quadratic.
+    gamma_of: T2's gamma from the gap tau_fwd - tau_bkwd, such as gamma_star; None: case.gamma.
+    ValueError for a delay that the case does not allow.
     """
     steps = np.asarray(step_sizes, dtype=float)
-    radius = np.empty((len(delays), len(steps)))
-    for row, delay in zip(radius, delays, strict=True):
+    rows = []
+    for delay in np.asarray(delays).tolist():
         here = replace(case, tau_fwd=delay)
-        if gamma_of is not None and here.tau_fwd > here.tau_bkwd:  # without a gap nothing to correct
-            here = replace(here, gamma=gamma_of(here.tau_fwd - here.tau_bkwd))
+        gap = here.tau_fwd - here.tau_bkwd
+        if gamma_of is not None and gap:  # without a gap there is nothing to correct
+            here = replace(here, gamma=gamma_of(gap))
         q, r = here.parts()
         companions = np.tile(np.eye(len(q) - 1, k=-1), (len(steps), 1, 1))
         companions[:, 0] = -(q + steps[:, None] * r)[:, 1:]  # q is monic and r[0] = 0
-        row[:] = np.abs(np.linalg.eigvals(companions)).max(axis=1)
-    return radius
+        rows.append(np.abs(np.linalg.eigvals(companions)).max(axis=1))
+    return np.array(rows)
 
 
 def threshold(case: Quadratic) -> float:
     """Smallest step size a > 0 with a root on the unit circle; every smaller one is stable.
 
-    There z = e^(i theta) and a = -q(z)/r(z) must be real, so Im(q conj r) = sum_m s_m sin(m theta) = 0.
-    Over sin(theta) this is a polynomial in x = cos(theta), so no crossing can slip through a grid.
-    A root that touches the circle and returns counts too.
+    There z = e^(i theta), and a = -q/r must be real: Im(q conj r) = sum of s_m sin(m theta) = 0.
+    Over sin(theta) that is a polynomial in cos(theta), all of whose roots can be had: no grid
+    for a crossing to slip through. A root that only touches the circle counts too.
     """
     q, r = case.parts()
     x = chebroots(_sines_over_sine(q, r)).real
@@ -159,9 +154,9 @@ def threshold(case: Quadratic) -> float:
 
 
 def _polished(theta: Floats, q: Floats, r: Floats) -> Floats:
-    """Newton's steps on Im(q conj r) / sin(theta): near 0, cos(theta) has lost half of theta's digits.
+    """Newton on Im(q conj r) / sin(theta): near 0 a cosine has lost half of theta's digits.
 
-    Roots that were complex end anywhere; the caller drops what is no crossing.
+    What began as a complex root ends anywhere: the caller keeps only crossings.
     """
     powers = np.arange(len(q))[::-1]
     columns = np.stack([q, r, 1j * powers * q, 1j * powers * r], axis=1)
@@ -186,77 +181,89 @@ def _sines_over_sine(q: Floats, r: Floats) -> Floats:
 
 
 def lemma1(tau: float, curvature: float = 1.0) -> float:
-    """The exact threshold of a plain delay: (2/L) sin(pi / (4 tau + 2)). Lemma 1; tau may be fractional."""
-    _check_delay(tau)
-    _check_positive("curvature", curvature)
+    """Threshold of a plain delay: (2/L) sin(pi / (4 tau + 2)), for fractional tau too."""
+    _check_delay_and_curvature(tau, curvature)
     return 2 / curvature * math.sin(math.pi / (4 * tau + 2))
 
 
 def lemma2(tau_fwd: float, tau_bkwd: float, discrepancy: float, curvature: float = 1.0) -> float:
-    """An upper bound on the threshold with discrepancy: min(2 / (Delta gap), Lemma 1). Lemma 2.
+    """Upper bound on the threshold with discrepancy: min(2 / (Delta gap), Lemma 1).
 
-    Needs Delta >= 0 and tau_fwd >= tau_bkwd. For large Delta the threshold itself tends to half of it.
+    ValueError unless Delta >= 0 and tau_fwd >= tau_bkwd. The threshold tends to 1 / (Delta gap).
     """
-    _check_delay(tau_bkwd)
-    if not (0 <= discrepancy < math.inf and tau_fwd >= tau_bkwd):
-        raise ValueError("Lemma 2 needs a finite discrepancy >= 0 and tau_fwd >= tau_bkwd, "
-                         f"got {discrepancy}, {tau_fwd} and {tau_bkwd}")
+    if not (0 <= discrepancy < math.inf and 0 <= tau_bkwd <= tau_fwd):
+        raise ValueError(
+            "Lemma 2 needs a finite discrepancy >= 0 and tau_fwd >= tau_bkwd >= 0, "
+            f"got {discrepancy}, {tau_fwd} and {tau_bkwd}"
+        )
     sensitivity = discrepancy * (tau_fwd - tau_bkwd)
     return min(2 / sensitivity if sensitivity else math.inf, lemma1(tau_fwd, curvature))
 
 
 def lemma3(tau: float, curvature: float = 1.0) -> float:
-    """A very loose upper bound on the threshold with any momentum: twice Lemma 1. Lemma 3."""
+    """Upper bound, very loose, on the threshold with any momentum: twice Lemma 1."""
     return 2 * lemma1(tau, curvature)
 
 
 def fastest_without_oscillation(tau: float, curvature: float = 1.0) -> float:
     """Step size of the double real root of z^tau (z-1) + a L: tau^tau / (L (tau+1)^(tau+1))."""
-    _check_delay(tau)
-    _check_positive("curvature", curvature)
+    _check_delay_and_curvature(tau, curvature)
     return (tau / (tau + 1)) ** tau / (tau + 1) / curvature
 
 
 def gamma_star(gap: float) -> float:
-    """T2's gamma in the theory, 1 - 2/(gap+1): delta's updates are then as old, on average, as the gap's.
+    """T2's gamma in the theory: 1 - 2/(gap+1), or 0.0, the last update alone, for a gap below 1.
 
-    gap = tau_fwd - tau_bkwd > 0 in optimizer steps. Below one step it is 0.0: the last update alone.
+    The updates that delta averages are then (gap-1)/2 steps old in the mean, as those it replaces.
+    gap = tau_fwd - tau_bkwd > 0 in optimizer steps, fractional or not.
     """
     _check_positive("gap", gap)
     return max(0.0, 1 - 2 / (gap + 1))
 
 
 def gamma(decay: float, gap: float) -> float:
-    """T2's gamma from its decay constant D: D^(1/gap). PAPER.md, section 2. Needs 0 < D < 1, gap > 0."""
+    """T2's gamma from its decay constant: D^(1/gap), for 0 < D < 1 and gap > 0 (section 2)."""
     _check_positive("gap", gap)
     if not 0 < decay < 1:
         raise ValueError(f"the decay constant D must lie between 0 and 1, got {decay}")
     return decay ** (1 / gap)
 
 
-def _check_delay(tau: float) -> None:
+def iterates(
+    case: Quadratic,
+    step_size: float,
+    steps: int,
+    w0: float = 1.0,
+    noise: float = 0.0,
+    seed: int = 0,
+) -> Floats:
+    """w[0..steps] of the recurrence itself, on a history of weights that was w0 before step 0.
+
+    noise: standard deviation of a Gaussian added to every gradient. T2 keeps
+    delta[t+1] = g delta[t] + (1-g) (w[t+1] - w[t]) and reads w[t-s] - (tau_fwd - s) delta[t-s]: the
+    delta as old as the weights it corrects. Divergence overflows to inf, then nan.
+    """
+    reads = list(case.reads())
+    keep = 1.0 if case.gamma is None else case.gamma  # without T2 delta stays 0
+    weights = [float(w0)] * (case.tau_fwd + 2)
+    deltas = [0.0] * (case.tau_fwd + 1)
+    for shock in np.random.default_rng(seed).normal(0.0, noise, steps).tolist():
+        gradient = shock + sum(
+            sensitivity * (weights[-1 - s] - (case.tau_fwd - s) * deltas[-1 - s])
+            for sensitivity, s in reads
+        )
+        update = case.momentum * (weights[-1] - weights[-2]) - step_size * gradient
+        weights.append(weights[-1] + update)
+        deltas.append(keep * deltas[-1] + (1 - keep) * update)
+    return np.array(weights[case.tau_fwd + 1 :])
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be finite and > 0, got {value}")
+
+
+def _check_delay_and_curvature(tau: float, curvature: float) -> None:
     if not 0 <= tau < math.inf:
         raise ValueError(f"a delay must be finite and >= 0, got {tau}")
-
-
-def iterates(case: Quadratic, step_size: float, steps: int, w0: float = 1.0,
-             noise: float = 0.0, seed: int = 0) -> Floats:
-    """w[0..steps] of the recurrence itself, run on a history of weights; before step 0 all were w0.
-
-    noise: standard deviation of a Gaussian added to each gradient. T2's reads are
-    w[t-s] - (tau_fwd - s) delta[t-s]: delta is as old as the weights it corrects. A run that
-    diverges far enough overflows to inf, then nan.
-    """
-    shocks = noise * np.random.default_rng(seed).standard_normal(steps)
-    weights = [float(w0)] * (case.tau_fwd + 1)
-    deltas = [0.0] * (case.tau_fwd + 1)
-    fresh = 0.0 if case.gamma is None else 1 - case.gamma  # without T2 delta stays 0
-    for shock in shocks.tolist():
-        gradient = shock
-        for sensitivity, delay in case.reads():
-            corrected = weights[-1 - delay] - (case.tau_fwd - delay) * deltas[-1 - delay]
-            gradient += sensitivity * corrected
-        coasting = case.momentum * (weights[-1] - weights[-2]) if case.momentum else 0.0
-        weights.append(weights[-1] + coasting - step_size * gradient)
-        deltas.append((1 - fresh) * deltas[-1] + fresh * (weights[-1] - weights[-2]))
-    return np.array(weights[case.tau_fwd:])
+    _check_positive("curvature", curvature)

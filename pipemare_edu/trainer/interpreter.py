@@ -189,30 +189,30 @@ class Interpreter:
     def _update(self, standing: Sequence[Stage]) -> Iterator[Event]:
         """One optimizer step of every stage that stands at an update."""
         start, began = perf_counter(), self._began
-        ops = [self._next[s.index] for s in standing]
+        ops = [op for s in standing if (op := self._next[s.index])]
         mine = [o for s in standing if (o := self.optimizers[s.index]) is not None]
         try:
             for o in mine:
                 o.take_gradients()
             if self.clip is not None:
-                self._clip(mine)
+                self._clip(mine, self.clip)
             for s in standing:
                 s.before_update()
             step_together(mine, max(0, ops[0].index - self.method.t3))
         except Exception as error:
-            raise StageError(standing[0].index, *ops[0], error) from error
+            raise StageError(standing[0].index, "U", ops[0].index, error) from error
         each = (perf_counter() - start) / len(standing)
         for n, (stage, op) in enumerate(zip(standing, ops, strict=True)):
             self._passed(stage, op, start, stage.version)
             at = start - began + n * each
-            yield Event(stage.index, *op, at, at + each, stage.version)
+            yield Event(stage.index, "U", op.index, at, at + each, stage.version)
             stage.version += 1
 
-    def _clip(self, optimizers: Sequence[StageOptimizer]) -> None:
+    def _clip(self, optimizers: Sequence[StageOptimizer], limit: float) -> None:
         """Synchronous methods clip by the norm over all stages, asynchronous ones by each own."""
         gradients = [o.gradients() for o in optimizers]
         for group in [gradients] if self.method.synchronous else [[g] for g in gradients]:
-            clip(group, self.clip)
+            clip(group, limit)
 
     def _deadlock(self) -> str:
         rows = [

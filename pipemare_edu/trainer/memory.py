@@ -28,4 +28,3 @@ def counted(stage: Stage, optimizer: StageOptimizer | None) -> dict[str, int]:
         "working": trainable if any(peaks.values()) else 0,
         "activations": stage.peak_flying * stage.saved_bytes,
     }
-

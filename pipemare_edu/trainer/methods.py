@@ -1,7 +1,7 @@
 """A method = a schedule + the weights its backward reads + its rates.  Small frozen values.
 
-    Sequential  one microbatch at a time         GPipe, OneFOneB  synchronous schedules
-    PipeDream   asynchronous, stashed weights    PipeMare         asynchronous, newest weights
+Sequential  one microbatch at a time         GPipe, OneFOneB  synchronous schedules
+PipeDream   asynchronous, stashed weights    PipeMare         asynchronous, newest weights
 """
 
 from __future__ import annotations
@@ -62,12 +62,13 @@ class Method:
         """Is step `step` past the synchronous warm-up, in an asynchronous method?"""
         return step >= self.t3 and not self.synchronous
 
-    def operations(
-        self, stage: int, stages: int, microbatches: int, steps: range
-    ) -> Iterator[Op]:
+    def operations(self, stage: int, stages: int, microbatches: int, steps: range) -> Iterator[Op]:
         """One stage's list for the minibatches in `steps`: T3's part as gpipe, then the rest."""
         switch = min(max(self.t3, steps.start), steps.stop)
-        for kind, span in (("gpipe", range(steps.start, switch)), (self.depth, steps[switch - steps.start :])):
+        for kind, span in (
+            ("gpipe", range(steps.start, switch)),
+            (self.depth, steps[switch - steps.start :]),
+        ):
             yield from stage_operations(kind, stage, stages, microbatches, span)
 
     def weights(self, newest: Tensor, tau: float) -> Newest:

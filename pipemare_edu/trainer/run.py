@@ -164,14 +164,18 @@ class Plan:
         for i, row in enumerate(measured):
             kept = Counter({read: n for read, n in row.items() if read.full == full})
             last = self.full + 2 if full else self.first + sum(row.values()) // self.microbatches
-            implied = [d for d in staleness(self.operations(i, last)) if full == (d.step >= self.full)]
+            implied = [
+                d for d in staleness(self.operations(i, last)) if full == (d.step >= self.full)
+            ]
             for name, out in both.items():
                 column = "forward" if self.method.stashes else name
                 listed = Counter(getattr(d, column) for d in implied)
                 own = Counter[int]()
                 for read, n in kept.items():
                     own[getattr(read, name)] += n
-                out.append(Delays(_mean(own), max(own, default=0), _mean(listed), max(listed, default=0)))
+                out.append(
+                    Delays(_mean(own), max(own, default=0), _mean(listed), max(listed, default=0))
+                )
         return Staleness(tuple(both["forward"]), tuple(both["backward"]))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
@@ -93,9 +94,7 @@ class Session:
         """The first stage whose weights are not finite; the last stage, where the loss is, if
         all are."""
         stages = self.trainer.stages
-        broken = (
-            s.index for s in stages for f in s.flats if not torch.isfinite(f.weights).all()
-        )
+        broken = (s.index for s in stages for f in s.flats if not torch.isfinite(f.weights).all())
         return next(broken, stages[-1].index)
 
     def _collect(self) -> None:
@@ -110,12 +109,21 @@ class Session:
         run.note = f"stopped after {run.steps} steps" + (f"; {note}" if note else "")
         if run.status == "done":
             run.note = ""
+        first = trainer.step
         trainer.step = min(stage.version for stage in trainer.stages)
+        trainer.used += trainer.step - first
         assert run.plan is not None
         run.staleness = run.plan.staleness(run.trace.reads)
-        run.memory = [counted(s, o) for s, o in zip(trainer.stages, trainer.optimizers, strict=True)]
+        run.memory = [
+            counted(s, o) for s, o in zip(trainer.stages, trainer.optimizers, strict=True)
+        ]
         for stage in trainer.stages:
             stage.reset(trainer.step)
+
+
+def last(chunks: Iterator[Run]) -> Run:
+    """Carry a run to its end."""
+    return deque(chunks, maxlen=1)[0]
 
 
 @contextmanager

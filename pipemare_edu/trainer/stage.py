@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,7 @@ from .weights import Newest
 
 Value = Tensor | tuple[Tensor | None, ...]
 Policy = Callable[[Tensor], Newest]
+Named = list[tuple[str, nn.Parameter]]
 
 
 class Flight(NamedTuple):
@@ -28,6 +29,7 @@ class Flat(NamedTuple):
     """All of a stage's trainable weights of one dtype, in one tensor that parameters view."""
 
     weights: Tensor
+    named: Named
     policy: Newest
 
 
@@ -54,7 +56,7 @@ class Stage:
             for name, p in layer.named_parameters()
             if p.requires_grad
         ]
-        self.flats = [Flat(w, policy(w)) for w in flatten([p for _, p in self.named])]
+        self.flats = [Flat(w, ps, policy(w)) for w, ps in flatten(self.named)]
         self._scratch = scratch
         tensors = [p for layer in layers for p in (*layer.parameters(), *layer.buffers())]
         self.device = tensors[0].device if tensors else torch.device("cpu")
@@ -79,20 +81,27 @@ class Stage:
         return value
 
     def forward(
-        self, m: int, value: Value, asynchronous: bool, loss: Callable[[Value], Tensor] | None = None
+        self,
+        m: int,
+        value: Value,
+        asynchronous: bool,
+        loss: Callable[[Value], Tensor] | None = None,
     ) -> Value:
         """F<m>: compute, remember what B<m> needs, return the output (the loss, if given)."""
         leaves = tuple(map(_leaf, as_tuple(value)))
         given = tuple(x.clone() if self._copies and x is not None else x for x in leaves)
+        packed = given if isinstance(value, tuple) else cast(Tensor, given[0])
         with self.reading("F", self.version, asynchronous):
-            output = self.compute(given if isinstance(value, tuple) else given[0], m)
+            output = self.compute(packed, m)
             if loss is not None:
                 output = loss(output)
         self.flying[m] = Flight(leaves, as_tuple(output), self.version)
         self.peak_flying = max(self.peak_flying, len(self.flying))
         return output
 
-    def backward(self, m: int, grads: tuple[Tensor | None, ...] | None, asynchronous: bool) -> tuple[Tensor | None, ...]:
+    def backward(
+        self, m: int, grads: tuple[Tensor | None, ...] | None, asynchronous: bool
+    ) -> tuple[Tensor | None, ...]:
         """B<m>: accumulate this stage's gradients, return those of its inputs.
 
         grads: one per output, or None for the loss itself.
@@ -139,6 +148,27 @@ class Stage:
         for flat in self.flats:
             flat.policy.before_update(self.version, in_use)
 
+    def held(self) -> dict[str, dict[str, Tensor]]:
+        """The policies' extra weights between two fits, per parameter (views)."""
+        return {
+            name: {key: t[part].view(p.shape) for key, t in flat.policy.held().items()}
+            for flat, part, name, p in self._parts()
+        }
+
+    def restore_held(self, held: dict[str, dict[str, Tensor]]) -> None:
+        """Take back what `held` gave; what is missing starts from the weights."""
+        for flat, part, name, _ in self._parts():
+            for key, t in flat.policy.held().items():
+                t[part] = held[name].get(key, flat.weights[part]).reshape(-1)
+
+    def _parts(self) -> Iterator[tuple[Flat, slice, str, nn.Parameter]]:
+        """Each trainable parameter with its place in a flat tensor."""
+        for flat in self.flats:
+            start = 0
+            for name, p in flat.named:
+                yield flat, slice(start, start + p.numel()), name, p
+                start += p.numel()
+
     def evaluate(self, value: Value) -> Value:
         """E: the layers in evaluation mode, without gradients; nothing of the stage changes."""
         modes = [(m, m.training) for layer in self.layers for m in layer.modules()]
@@ -166,21 +196,22 @@ class Scratch:
         return self.buffers[kind][: len(weights)].copy_(weights)
 
 
-def flatten(parameters: Sequence[nn.Parameter]) -> list[Tensor]:
-    """Move `parameters` into one flat tensor per dtype and device, and make them views of it.
+def flatten(named: Named) -> list[tuple[Tensor, Named]]:
+    """Move parameters into one flat tensor per dtype and device, and make them views of it.
 
     An assignment to `.data` between a forward and its backward would be a trap (some layers would
     read the old tensor); here it happens once, before any forward.
     """
-    groups: dict[tuple[torch.dtype, torch.device], list[nn.Parameter]] = {}
-    for p in parameters:
-        groups.setdefault((p.dtype, p.device), []).append(p)
+    groups: dict[tuple[torch.dtype, torch.device], Named] = {}
+    for name, p in named:
+        groups.setdefault((p.dtype, p.device), []).append((name, p))
     flats = []
     for group in groups.values():
-        flat = torch.cat([p.detach().reshape(-1) for p in group])
-        for p, part in zip(group, flat.split([p.numel() for p in group]), strict=True):
+        flat = torch.cat([p.detach().reshape(-1) for _, p in group])
+        parts = flat.split([p.numel() for _, p in group])
+        for (_, p), part in zip(group, parts, strict=True):
             p.data = part.view(p.shape)
-        flats.append(flat)
+        flats.append((flat, group))
     return flats
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from ..errors import SplitError
 from ..plan.split import check_split, split
+from . import checkpoint
 from .evaluation import Evaluation
 from .feed import Feed, check_sizes, sizes_ahead, starves_on_one_sample
 from .interpreter import Interpreter
@@ -18,10 +20,11 @@ from .methods import Method
 from .randomness import Sandbox
 from .registry import named
 from .run import Plan, Run
-from .session import Session
+from .session import Session, last
 from .stage import Scratch, Stage
 from .trace import Trace
 from .updates import StageOptimizer
+
 
 class Trainer:
     """Trains `layers` as a pipeline, every stage in this process.
@@ -59,7 +62,9 @@ class Trainer:
         limit: float = 1e4,
     ) -> None:
         if workers != 0:
-            raise ValueError(f"workers is {workers!r}: this engine runs every stage here, workers=0")
+            raise ValueError(
+                f"workers is {workers!r}: this engine runs every stage here, workers=0"
+            )
         self.method = named(method) if isinstance(method, str) else method
         self.layers, self.loss = list(layers), loss
         self.counts = stage_counts(self.layers, stages)
@@ -96,7 +101,9 @@ class Trainer:
             for stage, tau in zip(self.stages, taus, strict=True)
         ]
         self.step = 0  # optimizer steps taken so far, by every stage
-        self.seen = 0  # minibatches to pass over in the next fit (a restored trainer)
+        self.seen = 0  # minibatches that the next fit passes over (a restored trainer)
+        self.used = 0  # minibatches that the last fit used
+        self.random_state = torch.get_rng_state()  # the caller's, when the last fit began
 
     def fit(
         self,
@@ -115,11 +122,7 @@ class Trainer:
 
         Ctrl-C returns the run so far.  A StageError carries it as `error.run`.
         """
-        run = None
-        for run in self.chunks(batches, steps, evaluate, every, metrics):
-            pass
-        assert run is not None
-        return run
+        return last(self.chunks(batches, steps, evaluate, every, metrics))
 
     def chunks(
         self,
@@ -147,12 +150,24 @@ class Trainer:
         if evaluate is not None:
             evaluation = Evaluation(_as_batches(evaluate), self.loss, metrics or {}, self.device)
         plan = Plan(
-            self.method, len(self.stages), self.microbatches, self.step, every, evaluation is not None
+            self.method,
+            len(self.stages),
+            self.microbatches,
+            self.step,
+            every,
+            evaluation is not None,
         )
         sandbox = Sandbox(self.device)
         span = range(self.step, self.step + steps)
         feed = Feed(
-            batches, self.microbatches, span, self.loss, self.device, starves, self.seen, sandbox.outside
+            batches,
+            self.microbatches,
+            span,
+            self.loss,
+            self.device,
+            starves,
+            self.seen,
+            sandbox.outside,
         )
         interpreter = Interpreter(
             self.stages,
@@ -167,7 +182,17 @@ class Trainer:
         )
         run = Run(self._config(steps), losses=interpreter.losses, plan=plan)
         run.trace = Trace(len(self.stages), plan.full, full=full_trace)
+        self.random_state, self.seen = torch.get_rng_state(), 0
         return Session(self, interpreter, run, sandbox).chunks(seconds)
+
+    def save(self, path: str | Path) -> None:
+        """Write weights, optimizer, scheduler, T2's average and position to `path`, no pickle."""
+        checkpoint.save(self, path)
+
+    def restore(self, path: str | Path) -> None:
+        """Take back what `save` wrote, on any number of stages; the next fit goes on from there,
+        passing over the minibatches already used."""
+        checkpoint.restore(self, path)
 
     def _config(self, steps: int) -> dict[str, Any]:
         return {

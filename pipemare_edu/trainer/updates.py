@@ -83,9 +83,33 @@ class StageOptimizer:
     def state_bytes(self) -> int:
         """Bytes of the optimizer's state tensors (momenta and the like; not step counters)."""
         states = [self.optimizer.state.get(a, {}) for a in self.aliases]
-        return sum(
-            v.nbytes for s in states for v in s.values() if isinstance(v, Tensor) and v.ndim
-        )
+        return sum(v.nbytes for s in states for v in s.values() if isinstance(v, Tensor) and v.ndim)
+
+    def state(self) -> dict[str, dict[str, Any]]:
+        """The optimizer's state per parameter name."""
+        pairs = zip(self.names, self.aliases, strict=True)
+        return {name: dict(self.optimizer.state.get(a, {})) for name, a in pairs}
+
+    def settings(self) -> dict[str, Any]:
+        """The parameter groups' numbers and the scheduler's state."""
+        groups = [
+            {k: v for k, v in group.items() if k not in ("params", "param_names")}
+            for group in self.optimizer.param_groups
+        ]
+        return {
+            "groups": groups,
+            "scheduler": self.scheduler.state_dict() if self.scheduler else None,
+        }
+
+    def restore(self, states: dict[str, dict[str, Any]], settings: dict[str, Any]) -> None:
+        """Take back `state` and `settings`."""
+        for name, alias in zip(self.names, self.aliases, strict=True):
+            if states[name]:
+                self.optimizer.state[alias] = dict(states[name])
+        for group, saved in zip(self.optimizer.param_groups, settings["groups"], strict=True):
+            group.update({k: tuple(v) if isinstance(v, list) else v for k, v in saved.items()})
+        if self.scheduler is not None:
+            self.scheduler.load_state_dict(settings["scheduler"])
 
     def gradients(self) -> list[Tensor]:
         return [a.grad for a in self.aliases if a.grad is not None]
@@ -97,7 +121,7 @@ def step_together(optimizers: Sequence[StageOptimizer], step: int) -> None:
     T1 scales the rates around the step only, so schedulers see the caller's own rates.
     """
     with _scaled([(o, o.rate(step)) for o in optimizers]):
-        together: dict[type, list[StageOptimizer]] = {}
+        together: dict[type[Optimizer], list[StageOptimizer]] = {}
         for o in optimizers:
             if o.alone:
                 o.optimizer.step()

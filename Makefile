@@ -1,0 +1,49 @@
+# make lab    set up .venv, then open JupyterLab on the notebooks
+# make test   set up .venv, then lint, type check and run every test and notebook
+# make setup  the set-up alone;  make clean  removes all that these made
+
+PYTHON ?= python3
+PY := .venv/bin/python
+STAMP := .venv/installed
+REPORTS := build/reports
+NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout=120
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+define CHECK_PYTHON
+import sys
+version = "%d.%d" % sys.version_info[:2]
+if version not in ("3.11", "3.12", "3.13"):
+    sys.exit("pipemare_edu needs Python 3.11, 3.12 or 3.13, and this one is " + version
+             + ". Name another: make setup PYTHON=python3.12")
+endef
+export CHECK_PYTHON
+
+.PHONY: setup lab lint test clean
+
+setup: $(STAMP)
+	@echo ".venv is ready."
+
+# The stamp comes last, so a set-up that failed half-way is tried again.
+$(STAMP): pyproject.toml constraints.txt
+	@"$(PYTHON)" -c "$$CHECK_PYTHON"
+	"$(PYTHON)" -m venv .venv
+	$(PY) -m pip install -c constraints.txt hatchling
+	$(PY) -m pip install -c constraints.txt --no-build-isolation -e ".[test]"
+	@touch $@
+
+lab: $(STAMP)
+	@$(PY) -m pipemare_edu lab
+
+lint: $(STAMP)
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+
+test: lint
+	@rm -rf $(REPORTS)
+	$(PY) -m pytest --junitxml=$(REPORTS)/tests.xml tests
+	@set -- notebooks/*.ipynb; [ ! -e "$$1" ] || \
+	    $(PY) -m pytest $(NBVAL) --junitxml=$(REPORTS)/notebooks.xml "$$@"
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Networks as lists of layers, ready to be cut into stages."""

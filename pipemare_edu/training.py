@@ -1,0 +1,128 @@
+"""Training a task by name: what `train`, the command line and the panels share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from . import tasks
+from .tasks.task import Setting, Shuffled, Task
+from .trainer.methods import Method
+from .trainer.registry import Fixes, named
+from .trainer.run import Run
+from .trainer.session import last
+from .trainer.trainer import Trainer
+
+
+@dataclass(frozen=True)
+class Job:
+    """A task's training, prepared and checked: nothing has run yet."""
+
+    task: Task
+    trainer: Trainer
+    batch: int
+    steps: int
+    every: int
+    seed: int
+
+    def fit(self) -> Run:
+        """Train to the end; see Trainer.fit."""
+        return last(self.chunks())
+
+    def chunks(self, **options: Any) -> Iterator[Run]:
+        """Train in chunks; see Trainer.chunks."""
+        return self.trainer.chunks(
+            Shuffled(self.task.train, self.batch, self.seed),
+            steps=self.steps,
+            evaluate=[self.task.test],
+            every=self.every,
+            metrics=self.task.metrics,
+            **options,
+        )
+
+
+def prepare(
+    task: str,
+    method: str | Method = "pipemare",
+    stages: int | Sequence[int] | None = None,
+    microbatches: int | None = None,
+    steps: int | None = None,
+    seed: int = 0,
+    workers: int = 0,
+    network: str | None = None,
+    rate: float | None = None,
+    batch: int | None = None,
+    eval_every: int | None = None,
+) -> Job:
+    """Check everything and build the trainer; None takes the task's own setting.
+
+    Raises ValueError for anything that cannot run: an unknown name (with the closest one), more
+    stages than layers, more microbatches than samples, a rate that is not a positive number.
+    """
+    chosen = tasks.get(task)
+    setting = chosen.setting(network)
+    steps, batch = steps or setting.steps, batch or setting.batch
+    rate = setting.rate if rate is None else rate
+    microbatches = microbatches or setting.microbatches
+    if not (isinstance(rate, int | float) and math.isfinite(rate) and rate > 0):
+        raise ValueError(f"rate is {rate!r}: give a learning rate above 0")
+    if batch > len(chosen.train[0]):
+        raise ValueError(f"batch is {batch}: {task} has {len(chosen.train[0])} training samples")
+    if microbatches > batch:
+        raise ValueError(
+            f"microbatches is {microbatches}: a batch of {batch} cannot be cut so often"
+        )
+    if isinstance(method, str):
+        method = named(method, scaled(setting, steps))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layers = setting.layers()
+    trainer = Trainer(
+        layers,
+        chosen.loss,
+        lambda pairs: setting.optimizer(pairs, rate, steps),
+        method=method,
+        stages=stages or setting.stages,
+        microbatches=microbatches,
+        workers=workers,
+        seed=seed,
+    )
+    return Job(chosen, trainer, batch, steps, eval_every or max(1, steps // 8), seed)
+
+
+def scaled(setting: Setting, steps: int) -> Fixes:
+    """The setting's fixes for a run of another length: T1 and T3 keep their share of it."""
+    share = steps / setting.steps
+    fixes = setting.fixes
+    return replace(fixes, t1=max(1, round(fixes.t1 * share)), t3=round(fixes.t3 * share))
+
+
+def train(
+    task: str,
+    method: str | Method = "pipemare",
+    stages: int | Sequence[int] | None = None,
+    microbatches: int | None = None,
+    steps: int | None = None,
+    seed: int = 0,
+    workers: int = 0,
+    network: str | None = None,
+    rate: float | None = None,
+    batch: int | None = None,
+    eval_every: int | None = None,
+) -> Run:
+    """Train a task by name and return the run.
+
+    task     "digits", "regression"
+    method   a name (`method_names()`) or a method such as pm.PipeMare(t1=400, t2=0.135)
+    network  one of the task's networks
+
+    Whatever is None is the task's own setting for that network; T1's annealing and T3's warm-up
+    keep their share of a run of another length.  Raises ValueError before any work.
+    """
+    return prepare(
+        task, method, stages, microbatches, steps, seed, workers, network, rate, batch, eval_every
+    ).fit()
