@@ -15,6 +15,8 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from .plan.ledger import ledger
+from .plan.schedules import depths
 from .trainer.methods import Method, PipeDream, PipeMare
 from .trainer.trainer import Trainer
 
@@ -32,12 +34,14 @@ class Case(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Median seconds per step of plain PyTorch, and the engine's ratios to it."""
+    """Median seconds per step of plain PyTorch, the engine's ratios to it, and PipeDream's peak of
+    stashed bytes, counted in a run and by the schedule."""
 
     case: str
     plain: float
     ratios: dict[str, float]
-    stash: tuple[int, int]
+    stash: int
+    expected_stash: int
 
 
 def linear(width: int) -> nn.Module:
@@ -63,16 +67,16 @@ METHODS: dict[str, Method] = {
 def engine(rounds: int = 9, cases: list[Case] | None = None) -> Iterator[Row]:
     """Measure each case: momentum SGD, N = 1, one thread."""
     for case in cases or CASES:
-        with_one_thread = torch.get_num_threads()
+        before = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
             yield _measure(case, rounds)
         finally:
-            torch.set_num_threads(with_one_thread)
+            torch.set_num_threads(before)
 
 
 def _measure(case: Case, rounds: int) -> Row:
-    steps = max(10, 400 // case.stages)
+    steps = max(60, 400 // case.stages)
     batch = torch.randn(case.batch, case.width), torch.randn(case.batch, case.width)
     plain = _plain(case, batch, steps)
     runners = {name: _ours(case, method, batch, steps) for name, method in METHODS.items()}
@@ -85,7 +89,36 @@ def _measure(case: Case, rounds: int) -> Row:
         name: statistics.median(a / b for a, b in zip(times[name], times["plain"], strict=True))
         for name in runners
     }
-    return Row(case.name, statistics.median(times["plain"]), ratios, (0, 0))
+    return Row(case.name, statistics.median(times["plain"]), ratios, *_stash(case))
+
+
+def _stash(case: Case) -> tuple[int, int]:
+    """PipeDream's peak of stashed bytes, counted and by the ledger: of a narrow network with as
+    many stages, since the peak is reached only after about 4 P steps."""
+    narrow = case._replace(width=8)
+    batch = torch.randn(case.batch, 8), torch.randn(case.batch, 8)
+    run = _trainer(narrow, METHODS["PipeDream"]).fit([batch], 4 * case.stages + 2)
+    weights = [sum(p.nbytes for p in layer.parameters()) for layer in _network(narrow)]
+    rows = ledger(weights, depths("lockstep", case.stages), 1, stashes=True)
+    return sum(stage["stash"] for stage in run.memory), sum(row["stash"] for row in rows)
+
+
+def heading(rounds: int) -> str:
+    """What the numbers are, and the names of the columns."""
+    return (
+        f"times over plain PyTorch's, momentum SGD, N = 1, one thread, median of {rounds} "
+        "alternated rounds\n"
+        f"{'network':24}{'plain':>12}"
+        + "".join(f"{name:>11}" for name in METHODS)
+        + f"{'stash counted / by schedule':>32}"
+    )
+
+
+def line(row: Row) -> str:
+    """One row as text."""
+    ratios = "".join(f"{row.ratios[name]:>10.2f}x" for name in METHODS)
+    stash = f"{row.stash} / {row.expected_stash} B"
+    return f"{row.case:24}{row.plain * 1e3:>9.2f} ms{ratios}{stash:>32}"
 
 
 def _network(case: Case) -> list[nn.Module]:
@@ -113,13 +146,7 @@ def _plain(case: Case, batch: tuple[torch.Tensor, torch.Tensor], steps: int) -> 
 def _ours(
     case: Case, method: Method, batch: tuple[torch.Tensor, torch.Tensor], steps: int
 ) -> Callable[[], float]:
-    trainer = Trainer(
-        _network(case),
-        nn.functional.mse_loss,
-        lambda named: torch.optim.SGD(named, lr=1e-3, momentum=0.9),
-        method=method,
-        stages=case.stages,
-    )
+    trainer = _trainer(case, method)
 
     def run() -> float:
         start = perf_counter()
@@ -127,3 +154,13 @@ def _ours(
         return (perf_counter() - start) / steps
 
     return run
+
+
+def _trainer(case: Case, method: Method) -> Trainer:
+    return Trainer(
+        _network(case),
+        nn.functional.mse_loss,
+        lambda named: torch.optim.SGD(named, lr=1e-3, momentum=0.9),
+        method=method,
+        stages=case.stages,
+    )

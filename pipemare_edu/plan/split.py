@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from numbers import Integral
 
 
-def split(costs: Sequence[float], stages: int) -> tuple[int, ...]:
+def split(costs: Iterable[float], stages: int) -> tuple[int, ...]:
     """Number of layers of each stage.
 
     costs: one finite number >= 0 per layer, in any unit. Least is, in this order: the largest stage
@@ -21,13 +21,15 @@ def split(costs: Sequence[float], stages: int) -> tuple[int, ...]:
     """
     if not (isinstance(stages, Integral) and stages >= 1):
         raise ValueError(f"stages must be a whole number >= 1, got {stages!r}")
-    if stages > len(costs):
+    exact = _as_integers(costs)
+    layers = len(exact)
+    if stages > layers:
         raise ValueError(
-            f"{len(costs)} layers cannot fill {stages} stages: use at most one stage "
+            f"{layers} layers cannot fill {stages} stages: use at most one stage "
             "per layer, or cut the model into more layers"
         )
     # Scaled by layers + 1, the smallest difference in cost outweighs any in layer counts.
-    prefix = [0, *accumulate(c * (len(costs) + 1) for c in _as_integers(costs))]
+    prefix = [0, *accumulate(cost * (layers + 1) for cost in exact)]
     cuts = _most_even_cuts(prefix, stages, _least_maximum(prefix, stages))
     return tuple(end - start for start, end in pairwise(cuts))
 
@@ -48,7 +50,7 @@ def check_split(counts: Iterable[int], layers: int) -> tuple[int, ...]:
     return tuple(int(count) for count in counts)
 
 
-def _as_integers(costs: Sequence[float]) -> list[int]:
+def _as_integers(costs: Iterable[float]) -> list[int]:
     """The costs times their common denominator: floats are fractions, so nothing is rounded."""
     exact = []
     for layer, cost in enumerate(costs):

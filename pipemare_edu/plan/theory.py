@@ -20,6 +20,7 @@ from numpy.polynomial.chebyshev import chebroots
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+GammaOf = Callable[[float], float]
 
 
 @dataclass(frozen=True)
@@ -59,23 +60,14 @@ class Quadratic:
             raise ValueError(f"need tau_fwd >= tau_recomp >= tau_bkwd, got {delays}")
         _check_positive("curvature", self.curvature)
         if not all(abs(x) <= 1e9 * self.curvature for x in (self.discrepancy, self.phi)):
-            raise ValueError(
-                "discrepancy and phi must be within 1e9 times the curvature, where "
-                f"floats still resolve it, got {self.discrepancy} and {self.phi}"
-            )
+            raise ValueError(f"discrepancy and phi must be at most 1e9 curvature, got {self}")
         if not (0 <= self.momentum < 1 and 0 <= (self.gamma or 0) < 1):
-            raise ValueError(
-                "momentum and gamma must be at least 0 and below 1, "
-                f"got {self.momentum} and {self.gamma}"
-            )
+            raise ValueError(f"momentum and gamma must be at least 0 and below 1, got {self}")
         if self.phi and self.tau_recomp is None:
             raise ValueError("phi is the sensitivity to a recompute: give tau_recomp too")
         extras = self.discrepancy or self.tau_recomp is not None or self.gamma is not None
         if self.momentum and (extras or self.tau_fwd < 1):
-            raise ValueError(
-                "with momentum the theory covers a plain delay tau_fwd >= 1 only: "
-                "drop discrepancy, recompute and gamma, or set momentum=0"
-            )
+            raise ValueError("momentum goes with a plain delay tau_fwd >= 1 only: drop the rest")
 
     def reads(self) -> Iterator[tuple[float, int]]:
         """(sensitivity, delay) of each read; the sensitivities sum to L."""
@@ -111,10 +103,7 @@ def spectral_radius(polynomial: ArrayLike) -> float:
 
 
 def spectral_radius_map(
-    case: Quadratic,
-    step_sizes: ArrayLike,
-    delays: ArrayLike,
-    gamma_of: Callable[[float], float] | None = None,
+    case: Quadratic, step_sizes: ArrayLike, delays: ArrayLike, gamma_of: GammaOf | None = None
 ) -> Floats:
     """Spectral radius at tau_fwd = delays[i], step_sizes[j], shape (len(delays), len(step_sizes)).
 
@@ -192,10 +181,7 @@ def lemma2(tau_fwd: float, tau_bkwd: float, discrepancy: float, curvature: float
     ValueError unless Delta >= 0 and tau_fwd >= tau_bkwd. The threshold tends to 1 / (Delta gap).
     """
     if not (0 <= discrepancy < math.inf and 0 <= tau_bkwd <= tau_fwd):
-        raise ValueError(
-            "Lemma 2 needs a finite discrepancy >= 0 and tau_fwd >= tau_bkwd >= 0, "
-            f"got {discrepancy}, {tau_fwd} and {tau_bkwd}"
-        )
+        raise ValueError("Lemma 2 needs a finite discrepancy >= 0, tau_fwd >= tau_bkwd >= 0")
     sensitivity = discrepancy * (tau_fwd - tau_bkwd)
     return min(2 / sensitivity if sensitivity else math.inf, lemma1(tau_fwd, curvature))
 
@@ -230,12 +216,7 @@ def gamma(decay: float, gap: float) -> float:
 
 
 def iterates(
-    case: Quadratic,
-    step_size: float,
-    steps: int,
-    w0: float = 1.0,
-    noise: float = 0.0,
-    seed: int = 0,
+    case: Quadratic, step_size: float, steps: int, w0: float = 1, noise: float = 0, seed: int = 0
 ) -> Floats:
     """w[0..steps] of the recurrence itself, on a history of weights that was w0 before step 0.
 
@@ -248,10 +229,9 @@ def iterates(
     weights = [float(w0)] * (case.tau_fwd + 2)
     deltas = [0.0] * (case.tau_fwd + 1)
     for shock in np.random.default_rng(seed).normal(0.0, noise, steps).tolist():
-        gradient = shock + sum(
-            sensitivity * (weights[-1 - s] - (case.tau_fwd - s) * deltas[-1 - s])
-            for sensitivity, s in reads
-        )
+        gradient = shock
+        for sensitivity, s in reads:
+            gradient += sensitivity * (weights[-1 - s] - (case.tau_fwd - s) * deltas[-1 - s])
         update = case.momentum * (weights[-1] - weights[-2]) - step_size * gradient
         weights.append(weights[-1] + update)
         deltas.append(keep * deltas[-1] + (1 - keep) * update)

@@ -87,8 +87,8 @@ class Probe(TorchFunctionMode):
         for name in names:
             warnings.warn(
                 f"stage {self._stage.index + 1}: an operation on parameter {name!r} alone saves "
-                "its result, so a backward reads that and not the weights that the method says; apply "
-                "parameters to activations one at a time, as in w2 * (w1 * x)",
+                "its result, so a backward reads that and not the weights that the method says; "
+                "apply parameters to activations one at a time, as in w2 * (w1 * x)",
                 WeightSemanticsWarning,
                 stacklevel=2,
             )

@@ -59,15 +59,20 @@ def test_polynomials_are_the_rows_of_the_table():
     recomputed_t2 = add((L + D) * zg, add(-(D - F) * read(kb), -F * read(kr)))
     table = [
         (Quadratic(tf, curvature=L), add(product(z_to(tf), z1), a * L * one)),
-        (Quadratic(tf, tb, L, D),
-         add(product(z_to(tf), z1), a * add((L + D) * one, -D * z_to(kb)))),
-        (Quadratic(tf, tb, L, D, g),
-         add(product(z1, zg, z_to(tf)), a * add((L + D) * zg, -D * read(kb)))),
+        (
+            Quadratic(tf, tb, L, D),
+            add(product(z_to(tf), z1), a * add((L + D) * one, -D * z_to(kb))),
+        ),
+        (
+            Quadratic(tf, tb, L, D, g),
+            add(product(z1, zg, z_to(tf)), a * add((L + D) * zg, -D * read(kb))),
+        ),
         (Quadratic(tf, curvature=L, momentum=b), add(product(z_to(tf - 1), z1, zb), a * L * one)),
-        (Quadratic(tf, tb, L, D, tau_recomp=tr, phi=F),
-         add(product(z_to(tf), z1), a * recomputed)),
-        (Quadratic(tf, tb, L, D, g, tau_recomp=tr, phi=F),
-         add(product(z1, zg, z_to(tf)), a * recomputed_t2)),
+        (Quadratic(tf, tb, L, D, tau_recomp=tr, phi=F), add(product(z_to(tf), z1), a * recomputed)),
+        (
+            Quadratic(tf, tb, L, D, g, tau_recomp=tr, phi=F),
+            add(product(z1, zg, z_to(tf)), a * recomputed_t2),
+        ),
     ]
     for case, expected in table:
         np.testing.assert_allclose(case.polynomial(a), expected, atol=1e-14)
@@ -114,8 +119,9 @@ def random_case(rng):
     if rng.random() < 0.5:
         return Quadratic(tau_fwd, tau_bkwd, curvature, discrepancy, averaging)
     tau_recomp = int(rng.integers(tau_bkwd, tau_fwd + 1))
-    return Quadratic(tau_fwd, tau_bkwd, curvature, discrepancy, averaging,
-                     tau_recomp=tau_recomp, phi=phi)
+    return Quadratic(
+        tau_fwd, tau_bkwd, curvature, discrepancy, averaging, tau_recomp=tau_recomp, phi=phi
+    )
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -129,18 +135,22 @@ def test_threshold_is_the_first_crossing_of_a_scan(seed):
     assert radius[-1] > 1
 
 
-@pytest.mark.parametrize("case", [
-    Quadratic(55, 26, discrepancy=100.0, gamma=gamma(0.99, 29)),
-    Quadratic(7, 4, discrepancy=1e4, gamma=0.999999, tau_recomp=5, phi=-3.0),
-    Quadratic(20, discrepancy=1e8),
-    Quadratic(20, discrepancy=-1.0),
-    Quadratic(6, momentum=1 - 1e-6),
-])
+@pytest.mark.parametrize(
+    "case",
+    [
+        Quadratic(55, 26, discrepancy=100.0, gamma=gamma(0.99, 29)),
+        Quadratic(7, 4, discrepancy=1e4, gamma=0.999999, tau_recomp=5, phi=-3.0),
+        Quadratic(20, discrepancy=1e8),
+        Quadratic(20, discrepancy=-1.0),
+        Quadratic(6, momentum=1 - 1e-6),
+    ],
+)
 def test_threshold_of_ill_conditioned_cases(case):
     """Crossings close to z = 1, or a vanishing leading coefficient."""
     found = threshold(case)
     below, at, above = spectral_radius_map(
-        case, found * np.array([1 - 1e-3, 1, 1 + 1e-3]), [case.tau_fwd])[0]
+        case, found * np.array([1 - 1e-3, 1, 1 + 1e-3]), [case.tau_fwd]
+    )[0]
     assert below < 1 < above and at == pytest.approx(1, abs=1e-8)
 
 
@@ -148,7 +158,8 @@ def test_threshold_of_ill_conditioned_cases(case):
 @pytest.mark.parametrize("curvature", [1e-3, 1.0, 7.0])
 def test_lemma_1_is_the_threshold_to_ten_digits(tau, curvature):
     assert threshold(Quadratic(tau, curvature=curvature)) == pytest.approx(
-        lemma1(tau, curvature), rel=1e-10)
+        lemma1(tau, curvature), rel=1e-10
+    )
 
 
 def test_lemma_1_numbers():
@@ -158,11 +169,14 @@ def test_lemma_1_numbers():
     assert lemma1(2, 4.0) == six_digits(0.618034 / 4)
 
 
-@pytest.mark.parametrize("discrepancy, plain, at_star, at_e2, at_half", [
-    (1, 0.059279, 0.131297, 0.131084, 0.078577),
-    (5, 0.017556, 0.097617, 0.097106, 0.028998),
-    (10, 0.009348, 0.079545, 0.078910, 0.016492),
-])
+@pytest.mark.parametrize(
+    "discrepancy, plain, at_star, at_e2, at_half",
+    [
+        (1, 0.059279, 0.131297, 0.131084, 0.078577),
+        (5, 0.017556, 0.097617, 0.097106, 0.028998),
+        (10, 0.009348, 0.079545, 0.078910, 0.016492),
+    ],
+)
 def test_thresholds_at_10_0(discrepancy, plain, at_star, at_e2, at_half):
     def at(averaging):
         return threshold(Quadratic(10, discrepancy=discrepancy, gamma=averaging))
@@ -173,14 +187,17 @@ def test_thresholds_at_10_0(discrepancy, plain, at_star, at_e2, at_half):
     assert at(gamma(0.5, 10)) == six_digits(at_half)
 
 
-@pytest.mark.parametrize("case, expected", [
-    (Quadratic(40, discrepancy=5), 0.004408),
-    (Quadratic(40, discrepancy=5, gamma=gamma_star(40)), 0.024560),
-    (Quadratic(10, 4, discrepancy=5), 0.027341),
-    (Quadratic(10, discrepancy=5, tau_recomp=4, phi=2.5), 0.021374),
-    (Quadratic(10, discrepancy=5, tau_recomp=4, phi=2.5, gamma=gamma_star(10)), 0.084198),
-    (Quadratic(10, momentum=0.9), 0.011390),
-])
+@pytest.mark.parametrize(
+    "case, expected",
+    [
+        (Quadratic(40, discrepancy=5), 0.004408),
+        (Quadratic(40, discrepancy=5, gamma=gamma_star(40)), 0.024560),
+        (Quadratic(10, 4, discrepancy=5), 0.027341),
+        (Quadratic(10, discrepancy=5, tau_recomp=4, phi=2.5), 0.021374),
+        (Quadratic(10, discrepancy=5, tau_recomp=4, phi=2.5, gamma=gamma_star(10)), 0.084198),
+        (Quadratic(10, momentum=0.9), 0.011390),
+    ],
+)
 def test_other_thresholds(case, expected):
     assert threshold(case) == six_digits(expected)
 
@@ -260,13 +277,13 @@ def test_spectral_radius():
 
 
 def test_map_agrees_with_single_points():
-    steps, delays = [0.0, 0.01, 0.3], np.arange(4, 9)
+    steps, delays = [0.0, 0.01, 0.3], range(4, 9)
     case = Quadratic(4, 4, discrepancy=3.0)
-    radius = spectral_radius_map(case, steps, delays, gamma_of=gamma_star)
+    radius = spectral_radius_map(case, steps, np.array(delays), gamma_of=gamma_star)
     assert radius.shape == (5, 3)
     for i, delay in enumerate(delays):
         averaging = gamma_star(delay - 4) if delay > 4 else None
-        here = Quadratic(int(delay), 4, discrepancy=3.0, gamma=averaging)
+        here = Quadratic(delay, 4, discrepancy=3.0, gamma=averaging)
         for j, a in enumerate(steps):
             assert radius[i, j] == pytest.approx(spectral_radius(here.polynomial(a)), abs=1e-9)
     fixed = spectral_radius_map(Quadratic(4, 4, discrepancy=3.0, gamma=0.5), steps, [7])
@@ -274,51 +291,57 @@ def test_map_agrees_with_single_points():
     assert fixed[0, 2] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (dict(tau_fwd=-1), "tau_fwd must be a whole number"),
-    (dict(tau_fwd=1.5), "tau_fwd must be a whole number"),
-    (dict(tau_fwd=3, tau_bkwd=-1), "tau_bkwd must be a whole number"),
-    (dict(tau_fwd=3, tau_recomp=2.5), "tau_recomp must be a whole number"),
-    (dict(tau_fwd=3, tau_bkwd=4), "tau_fwd >= tau_recomp >= tau_bkwd"),
-    (dict(tau_fwd=3, tau_recomp=4), "tau_fwd >= tau_recomp >= tau_bkwd"),
-    (dict(tau_fwd=3, tau_bkwd=2, tau_recomp=1), "tau_fwd >= tau_recomp >= tau_bkwd"),
-    (dict(curvature=0.0), "curvature must be finite and > 0"),
-    (dict(curvature=math.nan), "curvature must be finite and > 0"),
-    (dict(discrepancy=math.nan), "discrepancy and phi must be within"),
-    (dict(discrepancy=1e10), "discrepancy and phi must be within"),
-    (dict(tau_fwd=1, tau_recomp=0, phi=math.nan), "discrepancy and phi must be within"),
-    (dict(tau_fwd=1, gamma=1.0), "momentum and gamma must be"),
-    (dict(tau_fwd=1, gamma=-0.1), "momentum and gamma must be"),
-    (dict(tau_fwd=1, gamma=math.nan), "momentum and gamma must be"),
-    (dict(tau_fwd=1, momentum=1.0), "momentum and gamma must be"),
-    (dict(tau_fwd=1, phi=1.0), "give tau_recomp too"),
-    (dict(tau_fwd=0, momentum=0.9), "plain delay tau_fwd >= 1 only"),
-    (dict(tau_fwd=2, momentum=0.9, gamma=0.5), "plain delay tau_fwd >= 1 only"),
-    (dict(tau_fwd=2, momentum=0.9, discrepancy=1.0), "plain delay tau_fwd >= 1 only"),
-    (dict(tau_fwd=2, momentum=0.9, tau_recomp=1), "plain delay tau_fwd >= 1 only"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (dict(tau_fwd=-1), "tau_fwd must be a whole number"),
+        (dict(tau_fwd=1.5), "tau_fwd must be a whole number"),
+        (dict(tau_fwd=3, tau_bkwd=-1), "tau_bkwd must be a whole number"),
+        (dict(tau_fwd=3, tau_recomp=2.5), "tau_recomp must be a whole number"),
+        (dict(tau_fwd=3, tau_bkwd=4), "tau_fwd >= tau_recomp >= tau_bkwd"),
+        (dict(tau_fwd=3, tau_recomp=4), "tau_fwd >= tau_recomp >= tau_bkwd"),
+        (dict(tau_fwd=3, tau_bkwd=2, tau_recomp=1), "tau_fwd >= tau_recomp >= tau_bkwd"),
+        (dict(curvature=0.0), "curvature must be finite and > 0"),
+        (dict(curvature=math.nan), "curvature must be finite and > 0"),
+        (dict(discrepancy=math.nan), "discrepancy and phi must be at most"),
+        (dict(discrepancy=1e10), "discrepancy and phi must be at most"),
+        (dict(tau_fwd=1, tau_recomp=0, phi=math.nan), "discrepancy and phi must be at most"),
+        (dict(tau_fwd=1, gamma=1.0), "momentum and gamma must be"),
+        (dict(tau_fwd=1, gamma=-0.1), "momentum and gamma must be"),
+        (dict(tau_fwd=1, gamma=math.nan), "momentum and gamma must be"),
+        (dict(tau_fwd=1, momentum=1.0), "momentum and gamma must be"),
+        (dict(tau_fwd=1, phi=1.0), "give tau_recomp too"),
+        (dict(tau_fwd=0, momentum=0.9), "plain delay tau_fwd >= 1 only"),
+        (dict(tau_fwd=2, momentum=0.9, gamma=0.5), "plain delay tau_fwd >= 1 only"),
+        (dict(tau_fwd=2, momentum=0.9, discrepancy=1.0), "plain delay tau_fwd >= 1 only"),
+        (dict(tau_fwd=2, momentum=0.9, tau_recomp=1), "plain delay tau_fwd >= 1 only"),
+    ],
+)
 def test_cases_outside_the_table_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         Quadratic(**arguments)
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda: lemma1(-1), "a delay must be"),
-    (lambda: lemma1(math.nan), "a delay must be"),
-    (lambda: lemma1(1, -2.0), "curvature must be"),
-    (lambda: lemma2(3, 4, 1.0), "Lemma 2 needs"),
-    (lambda: lemma2(3, -1, 1.0), "Lemma 2 needs"),
-    (lambda: lemma2(3, 0, -1.0), "Lemma 2 needs"),
-    (lambda: lemma3(-1), "a delay must be"),
-    (lambda: fastest_without_oscillation(-1), "a delay must be"),
-    (lambda: fastest_without_oscillation(1, 0.0), "curvature must be"),
-    (lambda: gamma_star(0), "gap must be"),
-    (lambda: gamma(0.5, 0), "gap must be"),
-    (lambda: gamma(1.0, 3), "decay constant D"),
-    (lambda: gamma(0.0, 3), "decay constant D"),
-    (lambda: spectral_radius_map(Quadratic(3, 2), [0.1], [1]), "tau_fwd >= tau_recomp"),
-    (lambda: spectral_radius_map(Quadratic(3), [0.1], [2.5]), "tau_fwd must be a whole number"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: lemma1(-1), "a delay must be"),
+        (lambda: lemma1(math.nan), "a delay must be"),
+        (lambda: lemma1(1, -2.0), "curvature must be"),
+        (lambda: lemma2(3, 4, 1.0), "Lemma 2 needs"),
+        (lambda: lemma2(3, -1, 1.0), "Lemma 2 needs"),
+        (lambda: lemma2(3, 0, -1.0), "Lemma 2 needs"),
+        (lambda: lemma3(-1), "a delay must be"),
+        (lambda: fastest_without_oscillation(-1), "a delay must be"),
+        (lambda: fastest_without_oscillation(1, 0.0), "curvature must be"),
+        (lambda: gamma_star(0), "gap must be"),
+        (lambda: gamma(0.5, 0), "gap must be"),
+        (lambda: gamma(1.0, 3), "decay constant D"),
+        (lambda: gamma(0.0, 3), "decay constant D"),
+        (lambda: spectral_radius_map(Quadratic(3, 2), [0.1], [1]), "tau_fwd >= tau_recomp"),
+        (lambda: spectral_radius_map(Quadratic(3), [0.1], [2.5]), "tau_fwd must be a whole number"),
+    ],
+)
 def test_bad_arguments_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -1,0 +1,204 @@
+"""python -m pipemare_edu train | compare | bench | doctor | lab"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from . import __version__
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status: 0, or 2 for input that cannot work."""
+    args, rest = parser().parse_known_args(argv)
+    if rest and args.command != "lab":
+        parser().error(f"unrecognized arguments: {' '.join(rest)}")
+    try:
+        return COMMANDS[args.command](args, rest)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 0
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="pipemare-edu", description=__doc__)
+    top.add_argument("--version", action="version", version=__version__)
+    commands = top.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("train", help="train a task with one method")
+    _add_training(one)
+    one.add_argument("--method", default="pipemare", help="a method's name")
+    one.add_argument("--seed", type=int, default=0)
+    one.add_argument("--save", metavar="FILE", help="write the run as JSON")
+    many = commands.add_parser("compare", help="all methods over seeds, in a table")
+    _add_training(many)
+    many.add_argument("--methods", type=_words, help="names, comma-separated (all of them)")
+    many.add_argument("--seeds", type=_count, default=3, help="seeds 0, 1, ... (3)")
+    many.add_argument("--jobs", type=_count, help="runs side by side (as many as cores)")
+    bench = commands.add_parser("bench", help="measure what the engine costs")
+    bench.add_argument("what", choices=["engine"])
+    bench.add_argument("--rounds", type=_count, default=9, help="alternated rounds (9)")
+    bench.add_argument("--json", action="store_true", help="end with one JSON line")
+    commands.add_parser("doctor", help="what this machine has, and what works on it")
+    commands.add_parser("lab", help="open the lessons in JupyterLab", add_help=False)
+    return top
+
+
+def _add_training(command: argparse.ArgumentParser) -> None:
+    command.add_argument("task", help="digits, regression")
+    command.add_argument("--network", help="one of the task's networks")
+    command.add_argument("--stages", type=_counts, help="how many, or layer counts: 3,3,6")
+    command.add_argument("--microbatches", type=_count)
+    command.add_argument("--steps", type=_count)
+    command.add_argument("--batch", type=_count)
+    command.add_argument("--rate", type=float, help="peak learning rate")
+    command.add_argument("--eval-every", type=_count, metavar="STEPS")
+    command.add_argument(
+        "--depth", help="of asynchronous methods: lockstep, async-1f1b, or depths: 5,3,1,0"
+    )
+    command.add_argument("--json", action="store_true", help="end with one JSON line")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 or more")
+    return int(text)
+
+
+def _counts(text: str) -> int | list[int]:
+    return [_count(t) for t in text.split(",")] if "," in text else _count(text)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _depth(text: str) -> str | tuple[int, ...]:
+    words = _words(text)
+    if all(w.lstrip("-").isdecimal() for w in words):
+        return tuple(map(int, words))
+    return text
+
+
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+    names = "network stages microbatches steps batch rate eval_every".split()
+    return {name: getattr(args, name) for name in names}
+
+
+def _at_depth(methods: list[tuple[str, Any]], depth: str | None) -> list[tuple[str, Any]]:
+    """The methods, the asynchronous ones at `depth`."""
+    if depth is None:
+        return methods
+    return [(n, m if m.synchronous else replace(m, depth=_depth(depth))) for n, m in methods]
+
+
+def train(args: argparse.Namespace, _: list[str]) -> int:
+    from tqdm import tqdm
+
+    from .compare import methods_for, record
+    from .training import prepare
+
+    options = _options(args)
+    [(name, method)] = _at_depth(methods_for(args.task, [args.method], options), args.depth)
+    job = prepare(args.task, method, seed=args.seed, **options)
+    with tqdm(total=job.steps, desc=name, unit="step", leave=False, file=sys.stderr) as bar:
+        for run in job.chunks():
+            bar.update(run.steps - bar.n)
+            if run.losses:
+                bar.set_postfix_str(f"loss {run.losses[-1]:.4f}", refresh=False)
+    print(f"{args.task}, {method}: {run.status}" + (f" ({run.note})" if run.note else ""))
+    if run.diverged:
+        step, stage, what = run.diverged
+        print(f"diverged at step {step}, stage {stage + 1}: {what}")
+    for metric, values in run.metrics.items():
+        print(f"{metric}: {values[-1][1]:.4f} after {values[-1][0]} steps")
+    delays = ", ".join(f"{d.mean:.2f}" for d in run.staleness.forward)
+    print(f"staleness of forward weights per stage: {delays}")
+    u = run.utilization
+    print(f"utilization by the clock: {u.model:.3f} in steady state, {u.run:.3f} for this run")
+    print(f"{run.steps} steps in {run.seconds:.1f} s")
+    if args.save:
+        run.save(args.save)
+    if args.json:
+        _print_json("train", args, [record(run, name, args.seed)])
+    return 0
+
+
+def compare(args: argparse.Namespace, _: list[str]) -> int:
+    from tqdm import tqdm
+
+    from . import tasks
+    from .compare import LEGEND, methods_for, table
+    from .compare import compare as runs
+    from .doctor import cpus
+    from .trainer.registry import method_names
+
+    options = _options(args)
+    methods = methods_for(args.task, args.methods or method_names(), options)
+    methods = _at_depth(methods, args.depth)
+    order = [name for name, _ in methods]
+    jobs = args.jobs or max(1, int(cpus()))
+    records = []
+    total = len(methods) * args.seeds
+    try:
+        with tqdm(total=total, unit="run", leave=False, file=sys.stderr) as bar:
+            for r in runs(args.task, methods, args.seeds, jobs, **options):
+                records.append(r)
+                bar.set_postfix_str(f"{r['method']} seed {r['seed']}: {r['status']}")
+                bar.update()
+    except KeyboardInterrupt:
+        pass
+    if len(records) < total:
+        print(f"interrupted: {len(records)} of {total} runs ended")
+    records.sort(key=lambda r: (order.index(r["method"]), r["seed"]))
+    if records:
+        print(table(records, args.task))
+        print(LEGEND.format(score=tasks.get(args.task).score))
+    if args.json:
+        _print_json("compare", args, records)
+    return 0
+
+
+def bench(args: argparse.Namespace, _: list[str]) -> int:
+    from .bench import engine, heading, line
+
+    rows = []
+    print(heading(args.rounds))
+    for row in engine(args.rounds):
+        rows.append(row._asdict())
+        print(line(row), flush=True)
+    if args.json:
+        _print_json("bench", args, rows)
+    return 0
+
+
+def doctor(args: argparse.Namespace, _: list[str]) -> int:
+    from .doctor import text
+
+    print(text())
+    return 0
+
+
+def lab(args: argparse.Namespace, rest: list[str]) -> int:
+    from .lab import main as open_lab
+
+    return open_lab(rest)
+
+
+COMMANDS = {"train": train, "compare": compare, "bench": bench, "doctor": doctor, "lab": lab}
+
+
+def _print_json(command: str, args: argparse.Namespace, runs: list[Any]) -> None:
+    config = {k: v for k, v in vars(args).items() if k not in ("command", "json")}
+    line = {"command": command, "version": __version__, "config": config, "runs": runs}
+    print(json.dumps(line, allow_nan=False))
