@@ -1,8 +1,8 @@
 """The interpreter: runs the operation lists of the stages it hosts.
 
-    while something moves:
+    until every list has ended:
         every stage runs its operations until one has to wait, or until an update
-        the stages that stand at an update take it together
+        when no stage moves any more, those that stand at an update take it together
 
 Waiting at updates for the others never blocks anyone: what they need was sent before.  Stages talk
 through first-in, first-out links alone, so the result depends on the lists and on nothing else.
@@ -82,11 +82,12 @@ class Interpreter:
                 while (op := self._next[stage.index]) and op.kind != "U" and self._ready(stage, op):
                     yield self._perform(stage, op)
                     moved = True
+            if moved:
+                continue
             standing = [s for s in self.stages if (op := self._next[s.index]) and op.kind == "U"]
-            if standing:
-                yield from self._update(standing)
-            elif not moved:
+            if not standing:
                 raise ScheduleError(self._deadlock())
+            yield from self._update(standing)
 
     def drain(self) -> int:
         """Start no new minibatch; what has started runs to its end.  Returns the last step."""
@@ -190,15 +191,19 @@ class Interpreter:
         """One optimizer step of every stage that stands at an update."""
         start, began = perf_counter(), self._began
         ops = [op for s in standing if (op := self._next[s.index])]
-        mine = [o for s in standing if (o := self.optimizers[s.index]) is not None]
+        steps = {
+            o: op.index
+            for s, op in zip(standing, ops, strict=True)
+            if (o := self.optimizers[s.index]) is not None
+        }
         try:
-            for o in mine:
+            for o in steps:
                 o.take_gradients()
             if self.clip is not None:
-                self._clip(mine, self.clip)
+                self._clip(list(steps), self.clip)
             for s in standing:
                 s.before_update()
-            step_together(mine, max(0, ops[0].index - self.method.t3))
+            step_together(steps)
         except Exception as error:
             raise StageError(standing[0].index, "U", ops[0].index, error) from error
         each = (perf_counter() - start) / len(standing)

@@ -79,6 +79,10 @@ class Method:
         """The factor on the learning rate, `step` steps after the switch to asynchronous."""
         return 1.0
 
+    def factor(self, tau: float, step: int) -> float:
+        """The factor at step `step` of the run: 1 while the method is still synchronous."""
+        return self.rate(tau, step - self.t3) if self.asynchronous(step) else 1.0
+
     def optimizer(self, build: Callable[..., Any], named_parameters: list[tuple[str, Any]]) -> Any:
         """Build one stage's optimizer; a method may wrap or replace what the caller gave."""
         return build(named_parameters)

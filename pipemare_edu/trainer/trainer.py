@@ -94,7 +94,7 @@ class Trainer:
             StageOptimizer(
                 stage.named,
                 lambda pairs: self.method.optimizer(optimizer, pairs),
-                lambda step, tau=tau: self.method.rate(tau, step),  # type: ignore[misc]
+                lambda step, tau=tau: self.method.factor(tau, step),  # type: ignore[misc]
             )
             if stage.named
             else None

@@ -8,7 +8,7 @@ and has its own version counter.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -115,21 +115,21 @@ class StageOptimizer:
         return [a.grad for a in self.aliases if a.grad is not None]
 
 
-def step_together(optimizers: Sequence[StageOptimizer], step: int) -> None:
-    """One optimizer step of every given stage; `step` counts from the switch to asynchronous.
+def step_together(steps: Mapping[StageOptimizer, int]) -> None:
+    """One optimizer step of every given stage, each with the number of its step.
 
     T1 scales the rates around the step only, so schedulers see the caller's own rates.
     """
-    with _scaled([(o, o.rate(step)) for o in optimizers]):
+    with _scaled([(o, o.rate(step)) for o, step in steps.items()]):
         together: dict[type[Optimizer], list[StageOptimizer]] = {}
-        for o in optimizers:
+        for o in steps:
             if o.alone:
                 o.optimizer.step()
             else:
                 together.setdefault(type(o.optimizer), []).append(o)
         for kind, members in together.items():
             kind.step(_leader([m.optimizer for m in members]))
-    for o in optimizers:
+    for o in steps:
         for alias in o.aliases:
             alias.grad = None
         if o.scheduler is not None:
