@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from .ops import Op, Operations, parse, receiver, sender
+from .staleness import Delay, staleness
 
 Cost = float | Sequence[float] | Callable[[int, Op], float]
 
@@ -29,16 +30,6 @@ class Event(NamedTuple):
     start: float
     end: float
     version: int
-
-
-class Delay(NamedTuple):
-    """Staleness of one microbatch at one stage, in updates: version when its gradient is applied
-    minus the version its forward (backward) read."""
-
-    microbatch: int
-    step: int
-    forward: int
-    backward: int
 
 
 @dataclass(frozen=True)
@@ -168,27 +159,6 @@ def _cost(value: Cost, stages: int) -> Callable[[int, Op], float]:
     if any(not c >= 0 for c in each):
         raise ValueError(f"costs {each}: an operation takes no less than no time")
     return lambda stage, op: each[stage]
-
-
-def staleness(ops: Iterable[Op]) -> tuple[Delay, ...]:
-    """The delay of every microbatch at a stage that runs `ops`, in the order of their backwards.
-
-    A microbatch's gradient is applied by the first update after its backward.
-    """
-    out: list[Delay] = []
-    read: dict[int, int] = {}
-    waiting: list[tuple[int, int]] = []
-    version = 0
-    for op in ops:
-        if op.kind == "F":
-            read[op.index] = version
-        elif op.kind == "B":
-            waiting.append((op.index, version))
-        elif op.kind == "U":
-            out += (Delay(m, op.index, version - read.pop(m), version - b) for m, b in waiting)
-            waiting.clear()
-            version += 1
-    return tuple(out)
 
 
 def _peak_in_flight(ops: Iterable[Op]) -> int:

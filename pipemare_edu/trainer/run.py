@@ -10,9 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..plan.clock import simulate, staleness
+from ..plan.clock import simulate
 from ..plan.ops import Op
 from ..plan.schedules import evaluated
+from ..plan.staleness import staleness
 from .files import write_atomically
 from .methods import Method
 from .trace import Read, Trace

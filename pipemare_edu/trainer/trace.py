@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import Any, NamedTuple
 
-from ..plan.clock import Delay, Event
+from ..plan.clock import Event
 from ..plan.ops import Op, Operations
+from ..plan.staleness import Delay, Stamps
 
 
 class Read(NamedTuple):
@@ -42,7 +43,7 @@ class Trace:
         """Add one event; a stage's events come in the order in which it ran them."""
         self.count += 1
         self.seconds[event.stage][event.kind] += event.end - event.start
-        for d in self._stamps[event.stage].add(event):
+        for d in self._stamps[event.stage].add(event.kind, event.index, event.version):
             self.reads[event.stage][Read(d.step >= self.full_from, d.forward, d.backward)] += 1
         if self.full or len(self._first) < self.window:
             self._first.append(event)
@@ -71,7 +72,8 @@ class Trace:
     def staleness(self, stage: int) -> tuple[Delay, ...]:
         """The delay of each microbatch at `stage` (from 0), among the kept events."""
         stamps = Stamps()
-        return tuple(d for e in self.events if e.stage == stage for d in stamps.add(e))
+        mine = (e for e in self.events if e.stage == stage)
+        return tuple(d for e in mine for d in stamps.add(e.kind, e.index, e.version))
 
     def as_json(self) -> dict[str, Any]:
         """Lists and numbers that `from_json` turns back into this trace."""
@@ -93,23 +95,3 @@ class Trace:
         trace.reads = [Counter({Read(*r[:3]): r[3] for r in row}) for row in values["reads"]]
         return trace
 
-
-class Stamps:
-    """One stage's version stamps, turned into delays when an update applies the gradients: the
-    version at the update less the versions that forward and backward read."""
-
-    def __init__(self) -> None:
-        self._read: dict[int, int] = {}
-        self._waiting: list[tuple[int, int, int]] = []
-
-    def add(self, e: Event) -> list[Delay]:
-        """Take the stage's next event; delays come out at updates."""
-        if e.kind == "F":
-            self._read[e.index] = e.version
-        elif e.kind == "B" and e.index in self._read:
-            self._waiting.append((e.index, self._read.pop(e.index), e.version))
-        elif e.kind == "U":
-            out = [Delay(m, e.index, e.version - f, e.version - b) for m, f, b in self._waiting]
-            self._waiting.clear()
-            return out
-        return []
