@@ -33,8 +33,8 @@ _CGROUP = Path("/sys/fs/cgroup")
 _NOTEBOOKS = {  # where, by an environment variable that only it sets; the first match counts
     "Colab": ("COLAB_RELEASE_TAG", "COLAB_GPU"),
     "Binder": ("BINDER_SERVICE_HOST", "BINDER_LAUNCH_HOST", "BINDER_REPO_URL"),
+    "JupyterLab": ("JPY_SESSION_NAME",),
     "VS Code": ("VSCODE_PID", "VSCODE_CWD"),
-    "JupyterLab": ("JPY_SESSION_NAME", "JPY_PARENT_PID"),
 }
 _NO_NOTEBOOK = "none: a plain Python process"
 
@@ -148,6 +148,8 @@ def widgets(place: str) -> str:
             return "expected to draw"
         case "Colab" | "VS Code":
             return "Use the plain call with the panel's name: the same figure without widgets."
+        case _ if place == _NO_NOTEBOOK:
+            return "nothing to draw on here"
     return "unknown; the plain call with the panel's name gives the same figure"
 
 

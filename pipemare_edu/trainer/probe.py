@@ -37,7 +37,7 @@ class Probe(TorchFunctionMode):
         self._names = {id(p): name for name, p in stage.named}
         self._data = {id(x): x for x in as_tuple(value)}
         self._derived: dict[int, tuple[Tensor, str]] = {}
-        self._saved: dict[int, int] = {}
+        self._saved: dict[tuple[int, int], int] = {}  # by place in memory: the bytes
         self._hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, lambda t: t)
 
     def __enter__(self) -> Probe:
@@ -49,11 +49,14 @@ class Probe(TorchFunctionMode):
         self._hooks.__exit__(*error)
         self._stage.saved_bytes = sum(self._saved.values())
         if self._warns:
-            self._warn(sorted({n for t, n in self._derived.values() if _memory(t) in self._saved}))
+            saved = {memory for memory, _ in self._saved}
+            self._warn(sorted({n for t, n in self._derived.values() if _memory(t) in saved}))
 
     def _pack(self, tensor: Tensor) -> Tensor:
         if _memory(tensor) not in self._memory:
-            self._saved[_memory(tensor)] = tensor.untyped_storage().nbytes()
+            self._saved[_memory(tensor), tensor.storage_offset()] = min(
+                tensor.nbytes, tensor.untyped_storage().nbytes()
+            )
         return tensor.detach()  # the tensor itself would hold its own graph alive
 
     def __torch_function__(

@@ -94,4 +94,3 @@ class Trace:
         trace.count, trace.seconds = values["count"], values["seconds"]
         trace.reads = [Counter({Read(*r[:3]): r[3] for r in row}) for row in values["reads"]]
         return trace
-

@@ -155,7 +155,9 @@ def test_ten_updates_equal_the_definitions(name, N, Optimizer):
 
 def test_the_methods_differ_from_each_other():
     """Otherwise the comparison above would pass on a trainer that ignores its method."""
-    ends = [torch.cat([w.flatten() for w in by_trainer(m, 1, Momentum)]) for m, _ in METHODS.values()]
+    ends = [
+        torch.cat([w.flatten() for w in by_trainer(m, 1, Momentum)]) for m, _ in METHODS.values()
+    ]
     distinct = {tuple(e.tolist()) for e in ends}
     assert len(distinct) == len(METHODS) - 2  # sequential, gpipe and 1f1b agree
 

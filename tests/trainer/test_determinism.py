@@ -61,7 +61,10 @@ def test_two_processes():
     )
     out = {
         subprocess.run(
-            [sys.executable, "-c", code.format(threads=n)], capture_output=True, text=True, check=True
+            [sys.executable, "-c", code.format(threads=n)],
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for n in (1, 2)
     }

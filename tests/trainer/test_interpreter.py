@@ -17,9 +17,7 @@ from pipemare_edu.trainer.methods import Method
 def trainer(method, P, N, width=2):
     torch.manual_seed(0)
     layers = [nn.Linear(width, width) for _ in range(P)]
-    return pm.Trainer(
-        layers, mse_loss, lambda named: torch.optim.SGD(named, lr=1e-3), method, P, N
-    )
+    return pm.Trainer(layers, mse_loss, lambda named: torch.optim.SGD(named, lr=1e-3), method, P, N)
 
 
 def fit(method, P, N, steps):
@@ -55,7 +53,14 @@ def test_stashing_reads_the_forwards_version():
 
 @pytest.mark.parametrize(
     "method",
-    [pm.Sequential(), pm.GPipe(), pm.OneFOneB(), pm.PipeDream(), pm.PipeMare(t3=2), pm.PipeMare([7, 3, 3])],
+    [
+        pm.Sequential(),
+        pm.GPipe(),
+        pm.OneFOneB(),
+        pm.PipeDream(),
+        pm.PipeMare(t3=2),
+        pm.PipeMare([7, 3, 3]),
+    ],
 )
 def test_the_trace_equals_the_plan(method):
     run = fit(method, 3, 2, steps=9)

@@ -49,7 +49,10 @@ def network():
 def batches(sizes):
     g = torch.Generator().manual_seed(2)
     return [
-        (torch.randn(n, 5, generator=g, dtype=torch.float64), torch.randint(0, 3, (n,), generator=g))
+        (
+            torch.randn(n, 5, generator=g, dtype=torch.float64),
+            torch.randint(0, 3, (n,), generator=g),
+        )
         for n in sizes
     ]
 

@@ -1,8 +1,8 @@
 """What a backward reads, pinned per layer type against gradients worked out by hand.
 
 A stage runs a forward at weights w0, an update moves them to w1, and the backward must then use
-forward-time activations and  w1 (newest), w0 (stashed)  or  w1 - tau delta (corrected).  No autograd
-in the references: each is the layer's own backward formula with the weights spelled out.
+forward-time activations and  w1 (newest), w0 (stashed)  or  w1 - tau delta (corrected).  No
+autograd in the references: each is the layer's own backward formula with the weights spelled out.
 """
 
 import pytest
@@ -111,11 +111,15 @@ def gru(x, f, b, g):
         dz = dh * (before - n) * z * (1 - z)
         dr = dn * sn * r * (1 - r)
         di, ds = torch.cat([dr, dz, dn], -1), torch.cat([dr, dz, dn * r], -1)
-        for grad, part in zip(grads, (di.T @ x[:, t], ds.T @ before, di.sum(0), ds.sum(0)), strict=True):
+        for grad, part in zip(
+            grads, (di.T @ x[:, t], ds.T @ before, di.sum(0), ds.sum(0)), strict=True
+        ):
             grad += part
         dx[:, t] = di @ b["weight_ih_l0"]
         dh = dh * z + ds @ b["weight_hh_l0"]
-    return dx, dict(zip(("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"), grads, strict=True))
+    return dx, dict(
+        zip(("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"), grads, strict=True)
+    )
 
 
 class SelfAttention(nn.Module):
