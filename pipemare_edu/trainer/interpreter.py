@@ -13,10 +13,11 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from time import perf_counter
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from ..errors import PipelineError, ScheduleError, StageError
@@ -24,11 +25,11 @@ from ..plan.clock import Event, deadlock_report
 from ..plan.ops import Op, Operations, receiver, sender
 from .evaluation import Evaluation
 from .feed import Feed
-from .links import QueueLink
+from .links import Links
 from .methods import Method
 from .probe import Probe
 from .stage import Stage, Value, as_tuple
-from .updates import StageOptimizer, clip, step_together
+from .updates import StageOptimizer, clip, squared_norm, step_together
 
 _KEPT = 100  # operations before and after the stuck one in a deadlock's report
 
@@ -38,10 +39,11 @@ class Diverged(PipelineError):
 
 
 class Interpreter:
-    """Runs stages 0 .. P-1 in this process.
+    """Runs the stages it hosts: all of them, or consecutive ones of `count`.
 
-    lists       one iterable of operations per stage
-    optimizers  one per stage, None for a stage without trainable weights
+    lists       one iterable of operations per hosted stage
+    optimizers  one per hosted stage, None for a stage without trainable weights
+    links       where messages go and come from; inside this process if not given
     """
 
     def __init__(
@@ -55,16 +57,20 @@ class Interpreter:
         evaluation: Evaluation | None = None,
         clip: float | None = None,
         limit: float = 1e4,
+        links: Links | None = None,
+        count: int | None = None,
     ) -> None:
-        self.stages, self.optimizers = stages, optimizers
+        numbers = [s.index for s in stages]
+        self.stages, self.count = stages, count or len(stages)
+        self.optimizers = dict(zip(numbers, optimizers, strict=True))
+        self.links = links or Links(numbers)
         self.feed, self.method, self.loss = feed, method, loss
         self.evaluation, self.clip, self.limit = evaluation, clip, limit
         self.losses: list[float] = []
         self.scores: list[tuple[int, dict[str, float]]] = []
-        self._lists = [iter(x) for x in lists]
-        self._next = [next(x, None) for x in self._lists]
-        self._done: list[deque[Op]] = [deque(maxlen=_KEPT) for _ in stages]
-        self._links = {(kind, s.index): QueueLink() for kind in "FBE" for s in stages}
+        self._lists = {i: iter(x) for i, x in zip(numbers, lists, strict=True)}
+        self._next = {i: next(x, None) for i, x in self._lists.items()}
+        self._done: dict[int, deque[Op]] = {i: deque(maxlen=_KEPT) for i in numbers}
         self._parts: list[Tensor] = []
         self._run = {"F": self._forward, "B": self._backward, "E": self._evaluate}
         self._probed: set[int] = set()
@@ -76,7 +82,7 @@ class Interpreter:
         Raises StageError when a layer, loss or optimizer raises, Diverged, ScheduleError when the
         lists deadlock, DataError when a minibatch cannot be used.
         """
-        while any(op is not None for op in self._next):
+        while any(op is not None for op in self._next.values()):
             moved = False
             for stage in self.stages:
                 while (op := self._next[stage.index]) and op.kind != "U" and self._ready(stage, op):
@@ -85,29 +91,31 @@ class Interpreter:
             if moved:
                 continue
             standing = [s for s in self.stages if (op := self._next[s.index]) and op.kind == "U"]
-            if not standing:
+            if standing:
+                yield from self._update(standing)
+            elif not self.links.wait():
                 raise ScheduleError(self._deadlock())
-            yield from self._update(standing)
 
-    def drain(self) -> int:
-        """Start no new minibatch; what has started runs to its end.  Returns the last step."""
-        steps = [row[-1].step(self.feed.microbatches) for row in self._done if row]
-        end = max((s + 1 for s in steps), default=self.feed.steps.start)
-        for i, (first, rest) in enumerate(zip(self._next, self._lists, strict=True)):
-            kept = self._until(end, first, rest)
+    @property
+    def started(self) -> int:
+        """The first minibatch that no hosted stage has begun."""
+        last = [row[-1].step(self.feed.microbatches) for row in self._done.values() if row]
+        return max((step + 1 for step in last), default=self.feed.steps.start)
+
+    def end_at(self, end: int) -> None:
+        """Shorten the run: nothing of minibatch `end` or later is run."""
+        for i, rest in self._lists.items():
+            kept = self._before(end, chain([self._next[i]], rest))
             self._next[i], self._lists[i] = next(kept, None), kept
-        return end
 
-    def _until(self, end: int, first: Op | None, rest: Iterator[Op]) -> Iterator[Op]:
-        for op in (*([first] if first else []), *rest):
-            if op.step(self.feed.microbatches) < end:
-                yield op
+    def _before(self, end: int, ops: Iterable[Op | None]) -> Iterator[Op]:
+        return (op for op in ops if op and op.step(self.feed.microbatches) < end)
 
     def _ready(self, stage: Stage, op: Op) -> bool:
         if op.kind == "B" and op.index not in stage.flying:
             return False
-        here = sender(op, stage.index, len(self.stages))
-        return here is None or self._links[op.kind, stage.index].ready(op.index)
+        here = sender(op, stage.index, self.count)
+        return here is None or self.links.ready(op.kind, stage.index, op.index)
 
     def _perform(self, stage: Stage, op: Op) -> Event:
         start = perf_counter()
@@ -127,18 +135,18 @@ class Interpreter:
         return Event(stage.index, *op, start - began, perf_counter() - began, version)
 
     def _receive(self, stage: Stage, op: Op) -> Any:
-        return self._links[op.kind, stage.index].get()
+        return self.links.get(op.kind, stage.index)
 
     def _send(self, stage: Stage, op: Op, value: Any) -> None:
-        there = receiver(op, stage.index, len(self.stages))
+        there = receiver(op, stage.index, self.count)
         if there is not None:
-            self._links[op.kind, there].put(op.index, value)
+            self.links.put(op.kind, there, op.index, value)
 
     def _forward(self, stage: Stage, op: Op) -> int:
         m = op.index
         asynchronous = self.method.asynchronous(m // self.feed.microbatches)
         value = self.feed.inputs(m) if stage.index == 0 else self._receive(stage, op)
-        loss = self._share_of_loss(m) if stage is self.stages[-1] else None
+        loss = self._share_of_loss(m) if self._is_last(stage) else None
         if stage.index in self._probed:
             output = stage.forward(m, value, asynchronous, loss)
         else:
@@ -150,6 +158,9 @@ class Interpreter:
         else:
             self._note_loss(m, output)
         return stage.version
+
+    def _is_last(self, stage: Stage) -> bool:
+        return stage.index == self.count - 1
 
     def _share_of_loss(self, m: int) -> Callable[[Value], Tensor]:
         """The loss of microbatch m, weighted by its share of the minibatch's count."""
@@ -170,8 +181,7 @@ class Interpreter:
                 raise Diverged(m // self.feed.microbatches, what)
 
     def _backward(self, stage: Stage, op: Op) -> int:
-        last = stage is self.stages[-1]
-        grads = None if last else self._receive(stage, op)
+        grads = None if self._is_last(stage) else self._receive(stage, op)
         read = stage.flying[op.index].version
         asynchronous = self.method.asynchronous(op.index // self.feed.microbatches)
         self._send(stage, op, stage.backward(op.index, grads, asynchronous))
@@ -181,7 +191,7 @@ class Interpreter:
         assert self.evaluation is not None
         values = self.evaluation.inputs if stage.index == 0 else self._receive(stage, op)
         outputs = [stage.evaluate(value) for value in values]
-        if stage is self.stages[-1]:
+        if self._is_last(stage):
             self.scores.append((op.index + 1, self.evaluation.score(outputs)))
         else:
             self._send(stage, op, outputs)
@@ -200,7 +210,7 @@ class Interpreter:
             for o in steps:
                 o.take_gradients()
             if self.clip is not None:
-                self._clip(list(steps), self.clip)
+                self._clip(self.clip, standing)
             for s in standing:
                 s.before_update()
             step_together(steps)
@@ -213,15 +223,20 @@ class Interpreter:
             yield Event(stage.index, "U", op.index, at, at + each, stage.version)
             stage.version += 1
 
-    def _clip(self, optimizers: Sequence[StageOptimizer], limit: float) -> None:
+    def _clip(self, limit: float, standing: Sequence[Stage]) -> None:
         """Synchronous methods clip by the norm over all stages, asynchronous ones by each own."""
-        gradients = [o.gradients() for o in optimizers]
-        for group in [gradients] if self.method.synchronous else [[g] for g in gradients]:
-            clip(group, limit)
+        mine = [(s.index, o) for s in standing if (o := self.optimizers[s.index]) is not None]
+        squares = torch.zeros(self.count, dtype=torch.float64)
+        for i, o in mine:
+            squares[i] = squared_norm(o.gradients())
+        if self.method.synchronous:
+            squares = self.links.totals(squares).sum().expand(self.count)
+        for i, o in mine:
+            clip(o.gradients(), float(squares[i].sqrt()), limit)
 
     def _deadlock(self) -> str:
         rows = [
-            [*done, *([op] if op else []), *islice(rest, _KEPT)]
-            for done, op, rest in zip(self._done, self._next, self._lists, strict=True)
+            [*done, *([op] if (op := self._next[i]) else []), *islice(self._lists[i], _KEPT)]
+            for i, done in self._done.items()
         ]
-        return deadlock_report([Operations(r) for r in rows], [len(d) for d in self._done])
+        return deadlock_report([Operations(r) for r in rows], [len(d) for d in self._done.values()])

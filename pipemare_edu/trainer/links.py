@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
+from torch import Tensor
 
-class QueueLink:
-    """A link inside one process.  Messages are (index, value); order is never changed."""
 
-    def __init__(self) -> None:
-        self._queue: deque[tuple[int, Any]] = deque()
+class Links:
+    """The links of the stages that one process hosts, all of them inside it.
 
-    def put(self, index: int, value: Any) -> None:
-        self._queue.append((index, value))
+    There is one link per receiving stage and kind of message (F, B, E); messages are (index,
+    value), and their order is never changed.
+    """
 
-    def ready(self, index: int) -> bool:
-        """Is message `index` the next one?"""
-        return bool(self._queue) and self._queue[0][0] == index
+    def __init__(self, hosted: Iterable[int]) -> None:
+        self._queues: dict[tuple[str, int], deque[tuple[int, Any]]] = {
+            (kind, stage): deque() for kind in "FBE" for stage in hosted
+        }
 
-    def get(self) -> Any:
-        return self._queue.popleft()[1]
+    def put(self, kind: str, stage: int, index: int, value: Any) -> None:
+        """Send message `index` of this kind to `stage`."""
+        self._queues[kind, stage].append((index, value))
+
+    def ready(self, kind: str, stage: int, index: int) -> bool:
+        """Is message `index` the next one of its link?"""
+        queue = self._queues[kind, stage]
+        return bool(queue) and queue[0][0] == index
+
+    def get(self, kind: str, stage: int) -> Any:
+        """Take the next message."""
+        return self._queues[kind, stage].popleft()[1]
+
+    def wait(self) -> bool:
+        """Wait for a message from another process; False when none can come."""
+        return False
+
+    def totals(self, values: Tensor) -> Tensor:
+        """Fill in the other processes' stages: `values` holds one number per stage, zero for
+        those that are not hosted here."""
+        return values

@@ -54,7 +54,7 @@ class Probe(TorchFunctionMode):
 
     def _pack(self, tensor: Tensor) -> Tensor:
         if _memory(tensor) not in self._memory:
-            self._saved[_memory(tensor), tensor.storage_offset()] = min(
+            self._saved[_memory(tensor), int(tensor.storage_offset())] = min(
                 tensor.nbytes, tensor.untyped_storage().nbytes()
             )
         return tensor.detach()  # the tensor itself would hold its own graph alive

@@ -77,7 +77,7 @@ class Session:
         """Run operations until the time is up; True when none is left."""
         record, run = self.run.trace.record, self.run
         if run.stop and self._drain_by is None:
-            self.interpreter.drain()
+            self.interpreter.end_at(self.interpreter.started)
             self._drain_by = perf_counter() + DRAIN_SECONDS
         draining = self._drain_by is not None
         try:

@@ -162,17 +162,15 @@ def _scaled(factors: Sequence[tuple[StageOptimizer, float]]) -> Iterator[None]:
             group["lr"] = rate
 
 
-def clip(gradients: Sequence[Sequence[Tensor]], limit: float) -> None:
-    """Scale all gradients so that their joint norm is at most `limit`.
+def squared_norm(gradients: Sequence[Tensor]) -> float:
+    """The squared norm of one stage's gradients."""
+    return sum(float(torch.linalg.vector_norm(g).square()) for g in gradients)
 
-    gradients: one list per stage.  Squared norms are summed in stage order, so the result does not
-    depend on where the stages live.  The formula is torch.nn.utils.clip_grad_norm_'s.
-    """
-    squares = [torch.linalg.vector_norm(g).square() for stage in gradients for g in stage]
-    if not squares:
-        return
-    norm = torch.stack([s.to(squares[0].device) for s in squares]).sum().sqrt()
-    factor = torch.clamp(limit / (norm + 1e-6), max=1.0)
-    for stage in gradients:
-        for g in stage:
-            g.mul_(factor.to(g.device))
+
+def clip(gradients: Sequence[Tensor], norm: float, limit: float) -> None:
+    """Scale gradients whose joint norm with others is `norm` so that it is at most `limit`
+    (torch.nn.utils.clip_grad_norm_'s formula)."""
+    factor = limit / (norm + 1e-6)
+    if factor < 1.0:
+        for g in gradients:
+            g.mul_(factor)

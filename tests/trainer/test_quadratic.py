@@ -79,4 +79,4 @@ def test_iterates_are_those_of_the_recurrence():
             lambda named: torch.optim.SGD(named, lr=0.05),
             method=pm.PipeMare([TAU], t2=0.135),
         ).fit([(torch.ones(1, 1, dtype=torch.float64),) * 2], steps=200)
-    assert float(layer.w) == pytest.approx(expected[-1], rel=1e-9)
+    assert layer.w.item() == pytest.approx(expected[-1], rel=1e-9)
