@@ -34,6 +34,10 @@ class StageError(PipelineError):
         where = f"stage {stage + 1}, {unit} {index}, {_NAMES[operation]}"
         super().__init__(f"{where}: {type(cause).__name__}: {cause}")
         self.stage, self.operation, self.index = stage, operation, index
+        self.__cause__ = cause
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return StageError, (self.stage, self.operation, self.index, self.__cause__)
 
 
 class WeightSemanticsWarning(UserWarning):

@@ -1,28 +1,128 @@
-"""The state of a trainer between two fits, where nothing is in flight: saved and taken back.
+"""The state of stages between two fits, where nothing is in flight: collected, saved, taken back.
 
-Everything is kept per layer and parameter, so that it can be restored into another number of
-stages: weights and buffers, optimizer state, T2's average, schedulers, the step, how many
-minibatches the fit has used, and the random state that its data was drawn with.  The file is in the
-safetensors format: no pickle, and written whole or not at all.
+Everything is kept per layer and parameter, so that it can be put into another number of stages or
+sent to another process: weights and buffers, optimizer state, T2's average, schedulers.  A file
+adds the step, how many minibatches the fit has used, and the random state that its data was drawn
+with.  Its format is safetensors: no pickle, and written whole or not at all.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from safetensors.torch import load as from_bytes
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from .files import write_atomically
+from .stage import Stage
+from .updates import StageOptimizer
 
 if TYPE_CHECKING:
     from .trainer import Trainer
 
 FORMAT = "pipemare_edu trainer 1"
+Optimizers = Sequence[StageOptimizer | None]
+
+
+@dataclass
+class State:
+    """tensors by name; meta: numbers and text, fit for JSON.
+
+    tensors   layers/<layer>.<name>, held/<parameter>/<key>, optimizer/<parameter>/<key>
+    meta      scalars: optimizer state that is no tensor, per parameter;
+              stages: parameter groups and scheduler of each stage
+    """
+
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    meta: dict[str, Any] = field(default_factory=lambda: {"scalars": {}, "stages": []})
+
+    def under(self, prefix: str) -> dict[str, Tensor]:
+        """The tensors whose name starts with `prefix`, by the rest of their name."""
+        return {n.removeprefix(prefix): t for n, t in self.tensors.items() if n.startswith(prefix)}
+
+    def encode(self) -> bytes:
+        """One safetensors blob; ValueError for a state that is not numbers and tensors."""
+        try:
+            text = json.dumps(self.meta)
+        except TypeError as error:
+            raise ValueError(
+                f"an optimizer or scheduler keeps what is no number: {error}"
+            ) from None
+        whole = {n: t.detach().cpu().contiguous().clone() for n, t in self.tensors.items()}
+        return to_bytes(whole, {"state": text})
+
+    @classmethod
+    def decode(cls, data: bytes) -> State:
+        """The state that `encode` wrote; ValueError for anything else."""
+        try:
+            size = int.from_bytes(data[:8], "little")
+            head = json.loads(data[8 : 8 + size])
+            return cls(from_bytes(data), json.loads(head["__metadata__"]["state"]))
+        except (SafetensorError, ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"truncated, or no state of a trainer ({error})") from error
+
+
+def collect(stages: Sequence[Stage], optimizers: Optimizers) -> State:
+    """The state of some stages (views, not copies)."""
+    state = State({f"layers/{name}": t for name, t in _layers(stages).items()})
+    for stage, optimizer in zip(stages, optimizers, strict=True):
+        for name, held in stage.held().items():
+            state.tensors |= {f"held/{name}/{key}": t for key, t in held.items()}
+        if optimizer is None:
+            continue
+        for name, values in optimizer.state().items():
+            for key, value in values.items():
+                if isinstance(value, Tensor):
+                    state.tensors[f"optimizer/{name}/{key}"] = value
+                else:
+                    state.meta["scalars"].setdefault(name, {})[key] = value
+        state.meta["stages"].append({"names": optimizer.names, **optimizer.settings()})
+    return state
+
+
+def merge(states: Iterable[State]) -> State:
+    """The states of neighbouring stages as one."""
+    whole = State()
+    for state in states:
+        whole.tensors |= state.tensors
+        whole.meta["scalars"] |= state.meta["scalars"]
+        whole.meta["stages"] += state.meta["stages"]
+    return whole
+
+
+def put_back(state: State, stages: Sequence[Stage], optimizers: Optimizers) -> None:
+    """Write a collected state into stages that hold the same layers, however they are cut.
+
+    Raises ValueError, before anything is changed, if the layers or the optimizers are others.
+    """
+    mine = _layers(stages)
+    theirs = state.under("layers/")
+    if any(n not in theirs or theirs[n].shape != t.shape for n, t in mine.items()):
+        raise ValueError("it holds other layers than this trainer's")
+    settings = {name: stage for stage in state.meta["stages"] for name in stage["names"]}
+    for trained in filter(None, optimizers):
+        for name in trained.names:
+            if name not in settings:
+                raise ValueError(f"parameter {name} is trained here and was frozen there")
+        trained.check_fits(settings[trained.names[0]])
+    with torch.no_grad():
+        for name, tensor in mine.items():
+            tensor.copy_(theirs[name])
+    for stage, optimizer in zip(stages, optimizers, strict=True):
+        stage.restore_held({n: state.under(f"held/{n}/") for n, _ in stage.named})
+        if optimizer is not None:
+            states = {
+                n: state.under(f"optimizer/{n}/") | state.meta["scalars"].get(n, {})
+                for n in optimizer.names
+            }
+            optimizer.restore(states, settings[optimizer.names[0]])
 
 
 def save(trainer: Trainer, path: str | Path) -> None:
@@ -30,39 +130,17 @@ def save(trainer: Trainer, path: str | Path) -> None:
 
     Raises ValueError when an optimizer's or scheduler's state is not numbers and tensors.
     """
-    tensors = {f"layers/{name}": t for name, t in _layer_tensors(trainer).items()}
-    tensors["random"] = trainer.random_state
-    scalars: dict[str, dict[str, Any]] = {}
-    stages = []
-    for stage, optimizer in zip(trainer.stages, trainer.optimizers, strict=True):
-        for name, held in stage.held().items():
-            tensors |= {f"held/{name}/{key}": t for key, t in held.items()}
-        if optimizer is None:
-            continue
-        for name, state in optimizer.state().items():
-            for key, value in state.items():
-                if isinstance(value, Tensor):
-                    tensors[f"optimizer/{name}/{key}"] = value
-                else:
-                    scalars.setdefault(name, {})[key] = value
-        stages.append({"names": optimizer.names, **optimizer.settings()})
-    meta = {
+    trainer.refuse_while_running("save")
+    state = collect(trainer.stages, trainer.optimizers)
+    state.tensors["random"] = trainer.random_state
+    state.meta |= {
         "format": FORMAT,
         "step": trainer.step,
         "seen": trainer.seen + trainer.used,
         "seed": trainer.seed,
         "microbatches": trainer.microbatches,
-        "scalars": scalars,
-        "stages": stages,
     }
-    try:
-        text = json.dumps(meta)
-    except TypeError as error:
-        raise ValueError(
-            f"this optimizer or scheduler keeps a state that is no number: {error}"
-        ) from None
-    whole = {name: t.detach().contiguous().clone() for name, t in tensors.items()}
-    write_atomically(Path(path), to_bytes(whole, {"state": text}))
+    write_atomically(Path(path), state.encode())
 
 
 def restore(trainer: Trainer, path: str | Path) -> None:
@@ -72,55 +150,33 @@ def restore(trainer: Trainer, path: str | Path) -> None:
     with.  Raises ValueError, before anything is changed, for a file that is not a whole state, or
     that is of other layers, another seed or another number of microbatches.
     """
-    meta, tensors = _read(path)
-    mine = _layer_tensors(trainer)
-    theirs = {
-        name.removeprefix("layers/"): t for name, t in tensors.items() if name.startswith("layers/")
-    }
-    if {n: t.shape for n, t in mine.items()} != {n: t.shape for n, t in theirs.items()}:
-        raise ValueError(f"{path} holds other layers than this trainer's")
-    for name in ("seed", "microbatches"):
-        if meta[name] != getattr(trainer, name):
-            raise ValueError(
-                f"{path} was trained with {name}={meta[name]}, this trainer has "
-                f"{getattr(trainer, name)}: the run would not be the same"
-            )
-    with torch.no_grad():
-        for name, tensor in mine.items():
-            tensor.copy_(theirs[name])
-    settings = {name: stage for stage in meta["stages"] for name in stage["names"]}
-    for stage, optimizer in zip(trainer.stages, trainer.optimizers, strict=True):
-        stage.restore_held({n: _under(f"held/{n}/", tensors) for n, _ in stage.named})
-        if optimizer is not None:
-            states = {
-                n: _under(f"optimizer/{n}/", tensors) | meta["scalars"].get(n, {})
-                for n in optimizer.names
-            }
-            optimizer.restore(states, settings[optimizer.names[0]])
-        stage.reset(meta["step"])
-    trainer.step, trainer.seen, trainer.used = meta["step"], meta["seen"], 0
-    torch.set_rng_state(tensors["random"])
-
-
-def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    trainer.refuse_while_running("restore")
     try:
-        with safe_open(path, framework="pt") as file:
-            meta = json.loads((file.metadata() or {}).get("state", "{}"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, ValueError) as error:
-        raise ValueError(f"{path} is truncated or no state of a trainer ({error})") from error
-    if meta.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a trainer's state of this version")
-    return meta, tensors
+        state = State.decode(Path(path).read_bytes())
+        if state.meta.get("format") != FORMAT:
+            raise ValueError("not a trainer's state of this version")
+        for name in ("seed", "microbatches"):
+            if state.meta[name] != getattr(trainer, name):
+                raise ValueError(
+                    f"trained with {name}={state.meta[name]}, this trainer has "
+                    f"{getattr(trainer, name)}: the run would not be the same"
+                )
+        if set(state.under("layers/")) != set(_layers(trainer.stages)):
+            raise ValueError("it holds other layers than this trainer's")
+        put_back(state, trainer.stages, trainer.optimizers)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    for stage in trainer.stages:
+        stage.reset(state.meta["step"])
+    trainer.step, trainer.seen, trainer.used = state.meta["step"], state.meta["seen"], 0
+    torch.set_rng_state(state.tensors["random"])
 
 
-def _layer_tensors(trainer: Trainer) -> dict[str, Tensor]:
+def _layers(stages: Sequence[Stage]) -> dict[str, Tensor]:
+    """Weights and buffers by <layer>.<name>."""
     return {
         f"{j}.{name}": t
-        for j, layer in enumerate(trainer.layers)
+        for stage in stages
+        for j, layer in enumerate(stage.layers, start=stage.first_layer)
         for name, t in layer.state_dict().items()
     }
-
-
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}

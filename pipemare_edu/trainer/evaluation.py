@@ -29,6 +29,7 @@ class Evaluation:
         pairs = [split_pair(pair, k) for k, pair in enumerate(batches)]
         if not pairs:
             raise ValueError("evaluate has no batches")
+        self.batches = len(pairs)
         self.inputs = [to_device(x, device) for x, _ in pairs]
         self._targets = [to_device(t, device) for _, t in pairs]
         self._counts = [count(loss, t) for t in self._targets]

@@ -55,6 +55,10 @@ class Feed:
         for _ in range(skip):
             self._next()
 
+    def ready(self, m: int, first: bool, last: bool) -> bool:
+        """Can the first (last) stage have microbatch m now?  Here it is read on demand."""
+        return True
+
     def inputs(self, m: int) -> Value:
         self._fill(m)
         return self._inputs.pop(m)
@@ -93,7 +97,8 @@ class Feed:
             for pair in batches:
                 given += 1
                 yield pair
-            if given == before or iter(batches) is batches:
+            # An iterator is spent; asking for iter(batches) would draw from a loader's randomness.
+            if given == before or isinstance(batches, Iterator):
                 raise DataError(
                     f"the batches ended after {given} minibatches and {len(self.steps)} steps were "
                     "asked for: pass something that can be iterated again (a list or a "

@@ -114,6 +114,8 @@ class Interpreter:
     def _ready(self, stage: Stage, op: Op) -> bool:
         if op.kind == "B" and op.index not in stage.flying:
             return False
+        if op.kind == "F" and not self.feed.ready(op.index, stage.index == 0, self._is_last(stage)):
+            return False
         here = sender(op, stage.index, self.count)
         return here is None or self.links.ready(op.kind, stage.index, op.index)
 
@@ -135,6 +137,8 @@ class Interpreter:
         return Event(stage.index, *op, start - began, perf_counter() - began, version)
 
     def _receive(self, stage: Stage, op: Op) -> Any:
+        while not self.links.ready(op.kind, stage.index, op.index):
+            self.links.wait()  # the rest of an evaluation, batch by batch
         return self.links.get(op.kind, stage.index)
 
     def _send(self, stage: Stage, op: Op, value: Any) -> None:
@@ -167,7 +171,7 @@ class Interpreter:
         target, share = self.feed.target(m)
         if share == 0.0:  # nothing to count here, and a mean over nothing is nan
             return lambda output: sum(y.sum() for y in as_tuple(output)) * 0.0  # type: ignore
-        return lambda output: self.loss(output, target) * share
+        return lambda output: _checked_loss(self.loss(output, target)) * share
 
     def _note_loss(self, m: int, loss: Value) -> None:
         assert isinstance(loss, Tensor)
@@ -189,12 +193,13 @@ class Interpreter:
 
     def _evaluate(self, stage: Stage, op: Op) -> int:
         assert self.evaluation is not None
-        values = self.evaluation.inputs if stage.index == 0 else self._receive(stage, op)
-        outputs = [stage.evaluate(value) for value in values]
+        outputs = []
+        for j in range(self.evaluation.batches):
+            value = self.evaluation.inputs[j] if stage.index == 0 else self._receive(stage, op)
+            outputs.append(stage.evaluate(value))
+            self._send(stage, op, outputs[-1])
         if self._is_last(stage):
             self.scores.append((op.index + 1, self.evaluation.score(outputs)))
-        else:
-            self._send(stage, op, outputs)
         return stage.version
 
     def _update(self, standing: Sequence[Stage]) -> Iterator[Event]:
@@ -206,16 +211,13 @@ class Interpreter:
             for s, op in zip(standing, ops, strict=True)
             if (o := self.optimizers[s.index]) is not None
         }
-        try:
-            for o in steps:
-                o.take_gradients()
-            if self.clip is not None:
-                self._clip(self.clip, standing)
-            for s in standing:
-                s.before_update()
-            step_together(steps)
-        except Exception as error:
-            raise StageError(standing[0].index, "U", ops[0].index, error) from error
+        for o in steps:
+            o.take_gradients()
+        if self.clip is not None:
+            self._clip(self.clip, standing)
+        for s in standing:
+            s.before_update()
+        step_together(steps)
         each = (perf_counter() - start) / len(standing)
         for n, (stage, op) in enumerate(zip(standing, ops, strict=True)):
             self._passed(stage, op, start, stage.version)
@@ -240,3 +242,14 @@ class Interpreter:
             for i, done in self._done.items()
         ]
         return deadlock_report([Operations(r) for r in rows], [len(d) for d in self._done.values()])
+
+
+def _checked_loss(loss: Any) -> Tensor:
+    if not isinstance(loss, Tensor) or loss.numel() != 1:
+        what = (
+            f"tensor of shape {list(loss.shape)}"
+            if isinstance(loss, Tensor)
+            else type(loss).__name__
+        )
+        raise TypeError(f"the loss returned a {what}: it returns one number, in a tensor")
+    return loss

@@ -41,6 +41,7 @@ class Session:
 
     def chunks(self, seconds: float) -> Iterator[Run]:
         """Compute for about `seconds`, yield the run, until it has ended."""
+        self.trainer.running = True
         for stage in self.trainer.stages:
             stage.reset(self.trainer.step)
         try:
@@ -105,6 +106,8 @@ class Session:
 
     def _end(self, status: str, note: str) -> None:
         run, trainer = self.run, self.trainer
+        trainer.running = False
+        self._collect()
         run.status = "diverged" if run.diverged else status
         run.note = f"stopped after {run.steps} steps" + (f"; {note}" if note else "")
         if run.status == "done":

@@ -78,6 +78,11 @@ class Stage:
         for number, layer in enumerate(self.layers, start=self.first_layer):
             self._generator.manual_seed(randomness.key(self.seed, number, microbatch))
             value = layer(value)
+            if not isinstance(value, Tensor) and not _is_tuple_of_tensors(value):
+                raise TypeError(
+                    f"layer {number} returned {_described(value)}: a layer returns a tensor or a "
+                    "tuple of tensors (None may stand among them)"
+                )
         return value
 
     def forward(
@@ -213,6 +218,19 @@ def flatten(named: Named) -> list[tuple[Tensor, Named]]:
             p.data = part.view(p.shape)
         flats.append((flat, group))
     return flats
+
+
+def _is_tuple_of_tensors(value: object) -> bool:
+    return (
+        isinstance(value, tuple)
+        and len(value) > 0
+        and all(v is None or isinstance(v, Tensor) for v in value)
+    )
+
+
+def _described(value: object) -> str:
+    inner = f" of {', '.join(type(v).__name__ for v in value)}" if isinstance(value, tuple) else ""
+    return f"a {type(value).__name__}{inner}"
 
 
 def as_tuple(value: Value) -> tuple[Tensor | None, ...]:

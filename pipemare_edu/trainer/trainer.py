@@ -92,6 +92,7 @@ class Trainer:
         ]
         self.optimizers = [
             StageOptimizer(
+                stage.index,
                 stage.named,
                 lambda pairs: self.method.optimizer(optimizer, pairs),
                 lambda step, tau=tau: self.method.factor(tau, step),  # type: ignore[misc]
@@ -103,6 +104,7 @@ class Trainer:
         self.step = 0  # optimizer steps taken so far, by every stage
         self.seen = 0  # minibatches that the next fit passes over (a restored trainer)
         self.used = 0  # minibatches that the last fit used
+        self.running = False  # between the first chunk of a fit and its end
         self.random_state = torch.get_rng_state()  # the caller's, when the last fit began
 
     def fit(
@@ -138,6 +140,7 @@ class Trainer:
 
         Leaving the loop, or run.cancel(), stops the run.  full_trace keeps every event.
         """
+        self.refuse_while_running("start another run")
         if steps is None:
             if not hasattr(batches, "__len__"):
                 batches = list(batches)  # a stage's list has an end, so the pass is counted first
@@ -184,6 +187,13 @@ class Trainer:
         run.trace = Trace(len(self.stages), plan.full, full=full_trace)
         self.random_state, self.seen = torch.get_rng_state(), 0
         return Session(self, interpreter, run, sandbox).chunks(seconds)
+
+    def refuse_while_running(self, what: str) -> None:
+        """RuntimeError if a run of this trainer is under way."""
+        if self.running:
+            raise RuntimeError(
+                f"cannot {what} while a run of this trainer is under way: end or cancel it first"
+            )
 
     def save(self, path: str | Path) -> None:
         """Write weights, optimizer, scheduler, T2's average and position to `path`, no pickle."""

@@ -17,6 +17,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
+from ..errors import StageError
+
 # These keep state per parameter only, so stages can share a call without changing a bit.
 _PER_PARAMETER = {
     getattr(torch.optim, name)
@@ -27,7 +29,8 @@ _PER_PARAMETER = {
 class StageOptimizer:
     """One stage's optimizer and scheduler.
 
-    named   the stage's (name, parameter) pairs
+    stage   from 0
+    named   its (name, parameter) pairs
     build   called once with (name, alias) pairs; returns an optimizer or (optimizer, scheduler)
     rate    step -> T1's factor on every learning rate of the stage
 
@@ -37,11 +40,12 @@ class StageOptimizer:
 
     def __init__(
         self,
+        stage: int,
         named: Sequence[tuple[str, nn.Parameter]],
         build: Callable[[list[tuple[str, nn.Parameter]]], Any],
         rate: Callable[[int], float],
     ) -> None:
-        self.rate = rate
+        self.stage, self.rate = stage, rate
         self.names = [name for name, _ in named]
         self.parameters = [p for _, p in named]
         self.aliases = [nn.Parameter(p.data) for p in self.parameters]
@@ -97,9 +101,28 @@ class StageOptimizer:
             for group in self.optimizer.param_groups
         ]
         return {
+            "kinds": self._kinds(),
             "groups": groups,
             "scheduler": self.scheduler.state_dict() if self.scheduler else None,
         }
+
+    def _kinds(self) -> list[str]:
+        parts = [self.optimizer, *([self.scheduler] if self.scheduler else [])]
+        return [type(part).__name__ for part in parts]
+
+    def check_fits(self, settings: dict[str, Any]) -> None:
+        """ValueError if `settings` are of another kind of optimizer, scheduler or grouping."""
+        theirs, mine = settings["kinds"], self._kinds()
+        if theirs != mine:
+            raise ValueError(
+                f"its optimizer is {' with '.join(theirs)}, this trainer's {' with '.join(mine)}"
+            )
+        groups = len(self.optimizer.param_groups)
+        if len(settings["groups"]) != groups:
+            raise ValueError(
+                f"its optimizer has {len(settings['groups'])} parameter groups a stage, this "
+                f"trainer's {groups}"
+            )
 
     def restore(self, states: dict[str, dict[str, Any]], settings: dict[str, Any]) -> None:
         """Take back `state` and `settings`."""
@@ -118,23 +141,42 @@ class StageOptimizer:
 def step_together(steps: Mapping[StageOptimizer, int]) -> None:
     """One optimizer step of every given stage, each with the number of its step.
 
-    T1 scales the rates around the step only, so schedulers see the caller's own rates.
+    T1 scales the rates around the step only, so schedulers see the caller's own rates.  Raises
+    StageError for what an optimizer or scheduler raises.
     """
-    with _scaled([(o, o.rate(step)) for o, step in steps.items()]):
-        together: dict[type[Optimizer], list[StageOptimizer]] = {}
+    try:
+        with _scaled([(o, o.rate(step)) for o, step in steps.items()]):
+            _step(steps)
+    finally:
         for o in steps:
-            if o.alone:
-                o.optimizer.step()
-            else:
-                together.setdefault(type(o.optimizer), []).append(o)
-        for kind, members in together.items():
-            kind.step(_leader([m.optimizer for m in members]))
+            for alias in o.aliases:
+                alias.grad = None
     for o in steps:
-        for alias in o.aliases:
-            alias.grad = None
         if o.scheduler is not None:
             o.optimizer._opt_called = True  # else the scheduler warns that no step was taken
-            o.scheduler.step()
+            with _at(o, steps):
+                o.scheduler.step()
+
+
+def _step(steps: Mapping[StageOptimizer, int]) -> None:
+    together: dict[type[Optimizer], list[StageOptimizer]] = {}
+    for o in steps:
+        if o.alone:
+            with _at(o, steps):
+                o.optimizer.step()
+        else:
+            together.setdefault(type(o.optimizer), []).append(o)
+    for kind, members in together.items():
+        with _at(members[0], steps):
+            kind.step(_leader([m.optimizer for m in members]))
+
+
+@contextmanager
+def _at(o: StageOptimizer, steps: Mapping[StageOptimizer, int]) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise StageError(o.stage, "U", steps[o], error) from error
 
 
 def _leader(members: Sequence[Optimizer]) -> Optimizer:
