@@ -56,13 +56,13 @@ def task() -> Task:
             ),
             "residual": Setting(
                 lambda: residual_mlp(64, 64, 10, depth=12), sgd_cosine,
-                stages=12, microbatches=1, batch=50, steps=1600, rate=0.2,
-                fixes=Fixes(t1=400, t3=160), about="12-layer residual MLP with LayerNorm",
+                stages=12, microbatches=1, batch=50, steps=800, rate=0.4,
+                fixes=Fixes(t1=200, t3=80), about="12-layer residual MLP with LayerNorm",
             ),
             "conv": Setting(
                 conv_net, sgd_cosine,
-                stages=10, microbatches=1, batch=32, steps=800, rate=0.2,
-                fixes=Fixes(t1=200, t3=80), about="residual conv net, 4 basic blocks",
+                stages=10, microbatches=1, batch=32, steps=600, rate=0.5,
+                fixes=Fixes(t1=300, t3=60), about="residual conv net, 4 basic blocks",
             ),
         },
     )  # fmt: skip

@@ -64,7 +64,10 @@ class State:
         try:
             size = int.from_bytes(data[:8], "little")
             head = json.loads(data[8 : 8 + size])
-            return cls(from_bytes(data), json.loads(head["__metadata__"]["state"]))
+            meta = json.loads(head["__metadata__"]["state"])
+            if not isinstance(meta, dict) or not {"scalars", "stages"} <= set(meta):
+                raise ValueError("its description is another program's")
+            return cls(from_bytes(data), meta)
         except (SafetensorError, ValueError, KeyError, TypeError) as error:
             raise ValueError(f"truncated, or no state of a trainer ({error})") from error
 

@@ -28,11 +28,16 @@ class Evaluation:
             raise ValueError('a metric may not be called "loss": the loss is always measured')
         pairs = [split_pair(pair, k) for k, pair in enumerate(batches)]
         if not pairs:
-            raise ValueError("evaluate has no batches")
+            raise ValueError("evaluate has no batches: give at least one (inputs, targets) pair")
+        for name, metric in metrics.items():
+            if not callable(metric):
+                raise ValueError(f"metric {name!r} is a {type(metric).__name__}, not a function")
         self.batches = len(pairs)
         self.inputs = [to_device(x, device) for x, _ in pairs]
         self._targets = [to_device(t, device) for _, t in pairs]
         self._counts = [count(loss, t) for t in self._targets]
+        if not sum(self._counts):
+            raise ValueError("evaluate has nothing to count: every target is left out")
         self._measures = {"loss": loss, **metrics}
 
     def score(self, outputs: list[Value]) -> dict[str, float]:

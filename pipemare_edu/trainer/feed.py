@@ -7,7 +7,7 @@ number travels with the inputs (to the first stage) and the targets (to the last
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -42,7 +42,7 @@ class Feed:
         device: torch.device,
         batch_norm: bool = False,
         skip: int = 0,
-        outside: Callable[[], AbstractContextManager[None]] | None = None,
+        outside: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.microbatches, self.steps, self.loss, self.device = microbatches, steps, loss, device
         self._batch_norm = batch_norm
@@ -50,10 +50,8 @@ class Feed:
         self._inputs: dict[int, Value] = {}
         self._targets: dict[int, tuple[Value, float]] = {}
         self._read = steps.start
-        self.seen = 0
+        self._skip = skip
         self._source = self._endless(batches)
-        for _ in range(skip):
-            self._next()
 
     def ready(self, m: int, first: bool, last: bool) -> bool:
         """Can the first (last) stage have microbatch m now?  Here it is read on demand."""
@@ -84,10 +82,10 @@ class Feed:
             self._read += 1
 
     def _next(self) -> Any:
-        self.seen += 1
-        if self._outside is None:
-            return next(self._source)
         with self._outside():
+            while self._skip:
+                next(self._source)
+                self._skip -= 1
             return next(self._source)
 
     def _endless(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -111,6 +109,8 @@ def split_pair(pair: Any, k: int) -> tuple[Value, Value]:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise DataError(f"minibatch {k} is a {type(pair).__name__}: give pairs (inputs, targets)")
     inputs, target = (tuple(part) if isinstance(part, list) else part for part in pair)
+    if any(isinstance(part, tuple) and not part for part in (inputs, target)):
+        raise DataError(f"minibatch {k} is empty: inputs and targets hold at least one tensor each")
     lengths = set()
     for part in (*as_tuple(inputs), *as_tuple(target)):
         if not isinstance(part, Tensor) or part.ndim == 0:
@@ -153,16 +153,27 @@ def check_sizes(samples: int, microbatches: int, what: str, batch_norm: bool) ->
         )
 
 
-def sizes_ahead(batches: Iterable[Any]) -> Iterator[tuple[int, str]]:
-    """The sizes of minibatches that are known before anything runs, each with its name."""
+def length(batches: Iterable[Any]) -> int | None:
+    """Minibatches in one pass, where that is known."""
+    try:
+        return len(batches)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def sizes_ahead(batches: Iterable[Any], needed: int) -> Iterator[tuple[int, str]]:
+    """The sizes of the first `needed` minibatches, where they are known before anything runs."""
     if isinstance(batches, list | tuple):
-        for k, pair in enumerate(batches):
+        for k, pair in enumerate(batches[:needed]):
             yield len(_first(split_pair(pair, k)[0])), f"minibatch {k}"
     elif isinstance(batches, torch.utils.data.DataLoader) and batches.batch_size is not None:
-        whole, rest = divmod(len(batches.dataset), batches.batch_size)  # type: ignore[arg-type]
+        samples = length(batches.sampler)
+        if samples is None:
+            return
+        whole, rest = divmod(samples, batches.batch_size)
         if whole:
             yield batches.batch_size, "minibatch 0"
-        if rest and not batches.drop_last:
+        if rest and not batches.drop_last and needed > whole:
             yield rest, f"the last minibatch ({whole})"
 
 

@@ -219,11 +219,13 @@ class Interpreter:
             s.before_update()
         step_together(steps)
         each = (perf_counter() - start) / len(standing)
+        events = []
         for n, (stage, op) in enumerate(zip(standing, ops, strict=True)):
             self._passed(stage, op, start, stage.version)
             at = start - began + n * each
-            yield Event(stage.index, "U", op.index, at, at + each, stage.version)
+            events.append(Event(stage.index, "U", op.index, at, at + each, stage.version))
             stage.version += 1
+        yield from events  # only now: whoever stops here finds weights and versions in step
 
     def _clip(self, limit: float, standing: Sequence[Stage]) -> None:
         """Synchronous methods clip by the norm over all stages, asynchronous ones by each own."""

@@ -51,6 +51,8 @@ class Probe(TorchFunctionMode):
         if self._warns:
             saved = {memory for memory, _ in self._saved}
             self._warn(sorted({n for t, n in self._derived.values() if _memory(t) in saved}))
+        self._data.clear()  # the graph keeps the hooks, and through them this object
+        self._derived.clear()
 
     def _pack(self, tensor: Tensor) -> Tensor:
         if _memory(tensor) not in self._memory:

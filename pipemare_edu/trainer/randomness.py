@@ -32,7 +32,7 @@ def generator(device: torch.device) -> torch.Generator:
 
 
 class Sandbox:
-    """Holds the caller's random state and thread count while the trainer computes.
+    """Holds the caller's random state, thread count and gradient mode while the trainer computes.
 
     One intra-op thread inside, because the bits of a matrix product depend on the thread count.
     """
@@ -42,19 +42,30 @@ class Sandbox:
 
     def __enter__(self) -> None:
         self._states = [(g, g.get_state()) for g in self._generators]
-        self._threads = torch.get_num_threads()
+        self._threads, self._grad = torch.get_num_threads(), torch.is_grad_enabled()
+        torch.set_grad_enabled(True)
         torch.set_num_threads(1)
 
     def __exit__(self, *_: object) -> None:
         torch.set_num_threads(self._threads)
-        for g, state in self._states:
-            g.set_state(state)
+        torch.set_grad_enabled(self._grad)
+        self._set_random(self._states)
 
     @contextmanager
     def outside(self) -> Iterator[None]:
-        """Back in the caller's state for a moment: a data loader shuffles with it."""
-        self.__exit__()
+        """Back in the caller's random state for a moment: a data loader shuffles with it.
+
+        The thread count stays: changing it for every minibatch starts and stops threads.
+        """
+        inside = [(g, g.get_state()) for g in self._generators]
+        self._set_random(self._states)
         try:
             yield
         finally:
-            self.__enter__()
+            self._states = [(g, g.get_state()) for g in self._generators]
+            self._set_random(inside)
+
+    @staticmethod
+    def _set_random(states: list[tuple[torch.Generator, torch.Tensor]]) -> None:
+        for g, state in states:
+            g.set_state(state)

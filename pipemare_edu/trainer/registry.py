@@ -21,9 +21,10 @@ class Fixes:
     t3: int = 0
 
 
+_UNKNOWN = 2**62  # the annealing steps when no task gives them
 Maker = Callable[[Fixes], Method]
 
-_METHODS: dict[str, Maker] = {
+_METHODS: dict[str, Maker | Method] = {
     "sequential": lambda fixes: Sequential(),
     "gpipe": lambda fixes: GPipe(),
     "1f1b": lambda fixes: OneFOneB(),
@@ -42,9 +43,11 @@ def register(name: str, method: Method | Maker) -> None:
     method: a method, or a function of a task's Fixes that makes one.  A name that is taken is
     replaced.
     """
-    if not isinstance(method, Method) and not callable(method):
-        raise ValueError(f"{method!r} is neither a Method nor a function that makes one")
-    _METHODS[name] = (lambda fixes: method) if isinstance(method, Method) else method
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"a method's name is text, not {name!r}")
+    if not isinstance(method, Method) and (isinstance(method, type) or not callable(method)):
+        raise ValueError(f"{method!r} is neither a Method nor a function of Fixes that makes one")
+    _METHODS[name] = method
 
 
 def method_names() -> list[str]:
@@ -60,17 +63,21 @@ def named(name: str, fixes: Fixes | None = None) -> Method:
     """
     if name not in _METHODS:
         raise ValueError(unknown("method", name, _METHODS))
-    if fixes is None and name in ("pipemare", "pipemare-t1", "pipemare-t1t2"):
+    method = _METHODS[name]
+    if isinstance(method, Method):
+        return method
+    made = method(fixes or Fixes(t1=_UNKNOWN))
+    if getattr(made, "t1", 0) == _UNKNOWN:
         raise ValueError(
             f"{name!r} needs a number of annealing steps, which a task has and a Trainer has not: "
             "write pm.PipeMare(t1=..., t2=..., t3=...)"
         )
-    return _METHODS[name](fixes or Fixes())
+    return made
 
 
 def unknown(what: str, name: str, known: object) -> str:
     """The message for a name that is not known, with the close match."""
     names = list(known)  # type: ignore[call-overload]
-    close = difflib.get_close_matches(name, names, 1)
+    close = difflib.get_close_matches(str(name).lower(), names, 1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"unknown {what} {name!r}: {hint}There are {', '.join(names)}"

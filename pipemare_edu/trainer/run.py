@@ -19,6 +19,7 @@ from .methods import Method
 from .trace import Read, Trace
 
 FORMAT = "pipemare_edu run 1"
+SAVED = "config losses metrics status diverged memory seconds note".split()
 
 
 @dataclass(frozen=True)
@@ -95,10 +96,7 @@ class Run:
 
     def save(self, path: str | Path) -> None:
         """Write everything but the weights to `path`, as JSON (non-finite numbers as NaN)."""
-        values = {
-            name: getattr(self, name)
-            for name in "config losses metrics status diverged memory seconds note".split()
-        }
+        values = {name: getattr(self, name) for name in SAVED}
         values |= {"staleness": asdict(self.staleness), "utilization": asdict(self.utilization)}
         values |= {"format": FORMAT, "trace": self.trace.as_json()}
         write_atomically(Path(path), json.dumps(values).encode())
@@ -108,8 +106,10 @@ def load(path: str | Path) -> Run:
     """The run that `Run.save` wrote.  Raises ValueError for a file that is not one."""
     try:
         values = json.loads(Path(path).read_bytes())
-        if values.pop("format") != FORMAT:
-            raise ValueError("format")
+        if not isinstance(values, dict) or values.pop("format", None) != FORMAT:
+            raise ValueError("another format")
+        if missing := set(SAVED) - set(values):
+            raise ValueError(f"no {', '.join(sorted(missing))}")
         both = values.pop("staleness")
         delays = {k: tuple(Delays(**d) for d in both[k]) for k in ("forward", "backward")}
         utilization = Utilization(**values.pop("utilization"))
@@ -117,7 +117,7 @@ def load(path: str | Path) -> Run:
         values["metrics"] = {k: [(s, v) for s, v in x] for k, x in values["metrics"].items()}
         values["diverged"] = tuple(values["diverged"]) if values["diverged"] else None
         run = Run(staleness=Staleness(**delays), **values)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise ValueError(f"{path} is not a saved run of this version ({error})") from error
     run.__dict__["utilization"] = utilization
     return run

@@ -6,13 +6,12 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import torch
 
-from ..errors import PipelineError
 from .interpreter import Diverged, Interpreter
 from .memory import counted
 from .randomness import Sandbox
@@ -59,12 +58,10 @@ class Session:
         try:
             with interrupts(self.run), self.sandbox:
                 ended = self._advance(start + seconds)
-        except PipelineError as error:
-            self._end("failed", str(error))
+        except BaseException as error:
             error.run = self.run  # type: ignore[attr-defined]
-            raise
-        except BaseException:
-            self._end("failed", "an error outside the pipeline's operations")
+            with suppress(Exception):  # summing up must not hide what went wrong
+                self._end("failed", str(error))
             raise
         finally:
             self.run.seconds += perf_counter() - start

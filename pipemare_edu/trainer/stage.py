@@ -51,18 +51,15 @@ class Stage:
         self.peak_flying = 0
         self.saved_bytes = 0
         self.named = [
-            (f"{first_layer + j}.{name}", p)
-            for j, layer in enumerate(layers)
-            for name, p in layer.named_parameters()
-            if p.requires_grad
+            (name, p) for name, p in _named_parameters(layers, first_layer) if p.requires_grad
         ]
         self.flats = [Flat(w, ps, policy(w)) for w, ps in flatten(self.named)]
         self._scratch = scratch
         tensors = [p for layer in layers for p in (*layer.parameters(), *layer.buffers())]
         self.device = tensors[0].device if tensors else torch.device("cpu")
         self._generator = randomness.generator(self.device)
-        # An in-place first layer (ReLU(inplace=True)) may not write on the leaf it is handed.
-        self._copies = any(getattr(m, "inplace", False) for m in layers[0].modules())
+        # In-place layers (ReLU(inplace=True)) may write neither on a leaf nor on the caller's data.
+        self._copies = any(getattr(m, "inplace", False) for x in layers for m in x.modules())
 
     def reset(self, version: int) -> None:
         """Forget what is in flight and stand at `version`, the updates applied so far."""
@@ -73,8 +70,19 @@ class Stage:
         for _, p in self.named:
             p.grad = None
 
+    def check_views(self) -> None:
+        """ValueError if a parameter is no longer a view of this stage's flat tensor."""
+        for flat, part, name, p in self._parts():
+            if p.data_ptr() != flat.weights[part].data_ptr() or p.dtype != flat.weights.dtype:
+                raise ValueError(
+                    f"parameter {name} is no longer this trainer's: another Trainer, or a call "
+                    "such as .double() or .to(), replaced its memory; make a new Trainer"
+                )
+
     def compute(self, value: Value, microbatch: int) -> Value:
         """All layers in turn, each drawing from its own (seed, layer, microbatch)."""
+        if self._copies:
+            value = _cloned(value)
         for number, layer in enumerate(self.layers, start=self.first_layer):
             self._generator.manual_seed(randomness.key(self.seed, number, microbatch))
             value = layer(value)
@@ -94,8 +102,7 @@ class Stage:
     ) -> Value:
         """F<m>: compute, remember what B<m> needs, return the output (the loss, if given)."""
         leaves = tuple(map(_leaf, as_tuple(value)))
-        given = tuple(x.clone() if self._copies and x is not None else x for x in leaves)
-        packed = given if isinstance(value, tuple) else cast(Tensor, given[0])
+        packed = leaves if isinstance(value, tuple) else cast(Tensor, leaves[0])
         with self.reading("F", self.version, asynchronous):
             output = self.compute(packed, m)
             if loss is not None:
@@ -201,6 +208,16 @@ class Scratch:
         return self.buffers[kind][: len(weights)].copy_(weights)
 
 
+def _named_parameters(layers: Sequence[nn.Module], first: int) -> Named:
+    """Parameters as <layer>.<name>, each once: layers of one stage may share a tensor."""
+    named = [
+        (f"{j}.{name}", p)
+        for j, layer in enumerate(layers, start=first)
+        for name, p in layer.named_parameters()
+    ]
+    return list({id(p): (name, p) for name, p in reversed(named)}.values())[::-1]
+
+
 def flatten(named: Named) -> list[tuple[Tensor, Named]]:
     """Move parameters into one flat tensor per dtype and device, and make them views of it.
 
@@ -218,6 +235,12 @@ def flatten(named: Named) -> list[tuple[Tensor, Named]]:
             p.data = part.view(p.shape)
         flats.append((flat, group))
     return flats
+
+
+def _cloned(value: Value) -> Value:
+    if isinstance(value, Tensor):
+        return value.clone()
+    return tuple(None if x is None else x.clone() for x in value)
 
 
 def _is_tuple_of_tensors(value: object) -> bool:

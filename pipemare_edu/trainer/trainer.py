@@ -10,11 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..checks import positive, whole
 from ..errors import SplitError
 from ..plan.split import check_split, split
 from . import checkpoint
 from .evaluation import Evaluation
-from .feed import Feed, check_sizes, sizes_ahead, starves_on_one_sample
+from .feed import Feed, check_sizes, length, sizes_ahead, starves_on_one_sample
 from .interpreter import Interpreter
 from .methods import Method
 from .randomness import Sandbox
@@ -66,13 +67,16 @@ class Trainer:
                 f"workers is {workers!r}: this engine runs every stage here, workers=0"
             )
         self.method = named(method) if isinstance(method, str) else method
+        if not isinstance(self.method, Method):
+            raise ValueError(
+                f"method is {method!r}: give a name, or a value such as pm.GPipe()"
+            )
         self.layers, self.loss = list(layers), loss
         self.counts = stage_counts(self.layers, stages)
-        self.microbatches = _whole("microbatches", microbatches, 1)
-        self.seed, self.limit = _whole("seed", seed, 0), limit
-        if clip is not None and not clip > 0:
-            raise ValueError(f"clip is {clip}: give a gradient norm above 0, or None")
-        self.clip = clip
+        self.microbatches = whole("microbatches", microbatches, 1)
+        self.seed = whole("seed", seed, 0)
+        self.clip = None if clip is None else positive("clip", clip)
+        self.limit = positive("limit", limit)
         self.device = torch.device("cpu" if device == "auto" else device)
         for layer in self.layers:
             layer.to(self.device)
@@ -103,7 +107,7 @@ class Trainer:
         ]
         self.step = 0  # optimizer steps taken so far, by every stage
         self.seen = 0  # minibatches that the next fit passes over (a restored trainer)
-        self.used = 0  # minibatches that the last fit used
+        self.used = 0  # minibatches of its data that the last fit has used or passed over
         self.running = False  # between the first chunk of a fit and its end
         self.random_state = torch.get_rng_state()  # the caller's, when the last fit began
 
@@ -141,17 +145,26 @@ class Trainer:
         Leaving the loop, or run.cancel(), stops the run.  full_trace keeps every event.
         """
         self.refuse_while_running("start another run")
+        sandbox = Sandbox(self.device)
         if steps is None:
-            if not hasattr(batches, "__len__"):
+            if length(batches) is None:
                 batches = list(batches)  # a stage's list has an end, so the pass is counted first
-            steps = len(batches) - self.seen  # type: ignore[arg-type]
-        _whole("steps", steps, 1)
+            if not length(batches):
+                raise ValueError("batches is empty: there are no minibatches to train on")
+            steps = (length(batches) or 0) - self.seen
+        whole("steps", steps, 1)
+        whole("every", every, 0)
         starves = starves_on_one_sample(self.layers)
-        for size, what in sizes_ahead(batches):
+        for size, what in sizes_ahead(batches, self.seen + steps):
             check_sizes(size, self.microbatches, what, starves)
+        for stage in self.stages:
+            stage.check_views()
         evaluation = None
         if evaluate is not None:
-            evaluation = Evaluation(_as_batches(evaluate), self.loss, metrics or {}, self.device)
+            with sandbox:  # a loader that is read for evaluation draws nothing from the caller
+                evaluation = Evaluation(
+                    _as_batches(evaluate), self.loss, metrics or {}, self.device
+                )
         plan = Plan(
             self.method,
             len(self.stages),
@@ -160,7 +173,6 @@ class Trainer:
             every,
             evaluation is not None,
         )
-        sandbox = Sandbox(self.device)
         span = range(self.step, self.step + steps)
         feed = Feed(
             batches,
@@ -185,7 +197,8 @@ class Trainer:
         )
         run = Run(self._config(steps), losses=interpreter.losses, plan=plan)
         run.trace = Trace(len(self.stages), plan.full, full=full_trace)
-        self.random_state, self.seen = torch.get_rng_state(), 0
+        self.random_state = torch.get_rng_state()
+        self.used, self.seen = self.seen, 0
         return Session(self, interpreter, run, sandbox).chunks(seconds)
 
     def refuse_while_running(self, what: str) -> None:
@@ -228,7 +241,8 @@ def stage_counts(layers: Sequence[nn.Module], stages: int | Sequence[int]) -> tu
         if not isinstance(layer, nn.Module):
             raise SplitError(f"layer {j} is a {type(layer).__name__}: layers are torch modules")
     try:
-        if isinstance(stages, int):
+        if not isinstance(stages, Iterable):
+            whole("stages", stages, 1)
             costs = [1 + sum(p.numel() for p in layer.parameters()) for layer in layers]
             counts = split(costs, stages)
         else:
@@ -244,11 +258,11 @@ def _refuse_ties(layers: Sequence[nn.Module], counts: Sequence[int]) -> None:
     ends = list(accumulate(counts))
     for j, layer in enumerate(layers):
         stage = sum(j >= end for end in ends)
-        for name, p in layer.named_parameters():
-            first, other = home.setdefault(id(p), (stage, f"{j}.{name}"))
+        for name, t in (*layer.named_parameters(), *layer.named_buffers()):
+            first, other = home.setdefault(id(t), (stage, f"{j}.{name}"))
             if first != stage:
                 raise SplitError(
-                    f"parameter {j}.{name} of stage {stage + 1} is the same tensor as {other} of "
+                    f"tensor {j}.{name} of stage {stage + 1} is the same tensor as {other} of "
                     f"stage {first + 1}, and each stage updates its own: put both layers in one "
                     "stage (stages=[...]), or untie them"
                 )
@@ -258,9 +272,3 @@ def _as_batches(evaluate: Iterable[Any]) -> Iterable[Any]:
     """One (inputs, targets) pair of tensors counts as one batch."""
     lone = isinstance(evaluate, tuple) and len(evaluate) == 2 and isinstance(evaluate[1], Tensor)
     return [evaluate] if lone else evaluate
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} is {value!r}: give a whole number, {least} or more")
-    return value

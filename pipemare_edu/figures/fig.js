@@ -1,0 +1,50 @@
+// Draws a figure with the one copy of plotly.js that the bundle widget brought to this page.
+
+async function plotly() {
+  for (let i = 0; !globalThis.__pipemare_plotly && i < 600; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  if (!globalThis.__pipemare_plotly) {
+    throw new Error("the plotting code did not arrive: run the notebook's first cell again");
+  }
+  return globalThis.__pipemare_plotly;
+}
+
+function render({ model, el }) {
+  const plot = document.createElement("div");
+  plot.setAttribute("role", "figure");
+  el.classList.add("pipemare-figure");
+  el.append(plot);
+  let Plotly, due = false, gone = false;
+
+  async function draw() {
+    due = false;
+    if (gone || !Plotly) return;
+    const { data, layout } = JSON.parse(model.get("spec"));
+    await Plotly.react(plot, data, layout, { responsive: true, displaylogo: false });
+  }
+  // However fast figures arrive, draw at most once a frame, and only the newest.
+  function later() {
+    if (!due) {
+      due = true;
+      requestAnimationFrame(draw);
+    }
+  }
+  const label = () => plot.setAttribute("aria-label", model.get("alt"));
+  model.on("change:spec", later);
+  model.on("change:alt", label);
+  label();
+  const resized = new ResizeObserver(() => Plotly && plot.data && Plotly.Plots.resize(plot));
+  resized.observe(el);
+  plotly().then((found) => { Plotly = found; later(); });
+
+  return () => {
+    gone = true;
+    resized.disconnect();
+    model.off("change:spec", later);
+    model.off("change:alt", label);
+    if (Plotly) Plotly.purge(plot);
+  };
+}
+
+export default { render };

@@ -1,0 +1,113 @@
+"""Staleness per stage: measured by version stamps, beside what the lists imply and the formula."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import plotly.graph_objects as go
+
+from .style import GREY, Figure, axis, figure, listed, number
+
+if TYPE_CHECKING:
+    from ..trainer.run import Staleness
+
+
+def staleness_bars(
+    staleness: Staleness,
+    formula: Sequence[float] | None = None,
+    backward: bool = False,
+    title: str | None = None,
+) -> Figure:
+    """Bars per stage (counted from 1): the mean age, in updates, of the weights that forwards
+    read, once the pipe is full.
+
+    staleness  run.staleness
+    formula    tau of every stage, drawn as diamonds (method.taus(stages, microbatches))
+    backward   True: of the weights that backwards read
+    """
+    delays = staleness.backward if backward else staleness.forward
+    stages = np.arange(1, len(delays) + 1)
+    what = "backward" if backward else "forward"
+    means = np.array([d.mean for d in delays])
+    implied = np.array([d.implied_mean for d in delays])
+    traces: list[go.Bar | go.Scatter] = [
+        go.Bar(
+            x=stages,
+            y=means,
+            name="measured",
+            customdata=np.array([d.max for d in delays]),
+            marker={"color": "#0072B2"},
+            hovertemplate="stage %{x}: measured mean %{y:.3g}, most %{customdata}<extra></extra>",
+        ),
+        go.Bar(
+            x=stages,
+            y=implied,
+            name="implied by the schedule",
+            customdata=np.array([d.implied_max for d in delays]),
+            marker={
+                "color": "rgba(230,159,0,0.25)",
+                "pattern": {
+                    "shape": "/",
+                    "fillmode": "overlay",
+                    "fgcolor": "#E69F00",
+                    "size": 6,
+                    "solidity": 0.3,
+                },
+                "line": {"color": "#E69F00", "width": 1.5},
+            },
+            hovertemplate="stage %{x}: implied mean %{y:.3g}, most %{customdata}<extra></extra>",
+        ),
+    ]
+    if formula is not None:
+        traces.append(_formula(stages, formula))
+    return figure(
+        traces,
+        title or _message(means, implied, what),
+        _words(means, implied, formula, what),
+        height=300,
+        barmode="group",
+        bargap=0.25,
+        xaxis=axis("stage", tickvals=stages, showgrid=False),
+        yaxis=axis("updates behind", rangemode="tozero"),
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0.0},
+        margin={"l": 60, "r": 15, "t": 70, "b": 45},
+    )
+
+
+def _formula(stages: np.ndarray, formula: Sequence[float]) -> go.Scatter:
+    return go.Scatter(
+        x=stages,
+        y=np.array(formula, dtype=float),
+        name="formula D/N",
+        mode="markers",
+        marker={"symbol": "diamond-open", "size": 11, "color": GREY, "line": {"width": 2}},
+        hovertemplate="stage %{x}: formula %{y:.3g}<extra></extra>",
+    )
+
+
+def _message(means: np.ndarray, implied: np.ndarray, what: str) -> str:
+    if not len(means):
+        return "Nothing was measured"
+    if not means.any():
+        return f"Every {what} reads the newest weights"
+    agree = "as its schedule implies"
+    if not np.allclose(means, implied):
+        agree = f"where its schedule implies {number(implied[0])}"
+    return f"Stage 1's {what}s read weights {number(means[0])} updates old, {agree}"
+
+
+def _words(
+    means: np.ndarray, implied: np.ndarray, formula: Sequence[float] | None, what: str
+) -> str:
+    if not len(means):
+        return "No update was applied."
+    text = (
+        f"Mean age of the weights that {what}s read, from the first stage to the last, in updates: "
+        f"measured {listed([number(v) for v in means])}; "
+        f"implied by the schedule {listed([number(v) for v in implied])}"
+    )
+    if formula is not None:
+        text += f"; by the formula {listed([number(v) for v in formula])}"
+    return f"{text}."

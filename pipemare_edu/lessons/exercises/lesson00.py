@@ -1,0 +1,118 @@
+"""Lesson 00: a stage's list of operations, and idle time read off a chart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ...plan.clock import Event, simulate
+from ...plan.ops import parse
+from ..excerpt import length
+from ..exercise import Exercise, Property
+
+ASKED = parse("F0 F1 F2 B0 B1 B2 U0")
+
+
+def each_once(text: str) -> str:
+    """What stands in the list too often, not at all, or without having been asked for."""
+    counts = Counter(parse(text))
+    wrong = [op for op in {**dict.fromkeys(ASKED), **counts} if counts[op] != (op in ASKED)]
+    return f"{wrong[0]} stands there {_times(counts[wrong[0]])}" if wrong else ""
+
+
+def in_order(text: str) -> str:
+    """The first backward that stands before its forward."""
+    place = {op: n for n, op in enumerate(parse(text))}
+    pairs = zip(ASKED[:3], ASKED[3:6], strict=True)
+    return next((f"{b} stands before {f}" for f, b in pairs if place[b] < place[f]), "")
+
+
+def ascending(text: str) -> str:
+    """The first backward that stands before one of an earlier microbatch."""
+    order = [op for op in parse(text) if op.kind == "B"]
+    pairs = zip(order, order[1:], strict=False)
+    return next((f"{a} stands before {b}" for a, b in pairs if a.index > b.index), "")
+
+
+def update_last(text: str) -> str:
+    """What stands behind the update."""
+    last = parse(text)[-1]
+    return "" if last.kind == "U" else f"{last} stands behind U0"
+
+
+def in_flight(text: str) -> str:
+    """How many microbatches are in flight, if more than two."""
+    peak = simulate([text]).in_flight[0]
+    return f"yours has {peak} in flight at once" if peak > 2 else ""
+
+
+def short_list() -> str:
+    return "F0 F1 B0 F2 B1 B2 U0"
+
+
+def within_the_chart(milliseconds: float, events: Sequence[Event]) -> str:
+    """A reading that cannot be an idle time on this chart."""
+    if 0 <= float(milliseconds) <= 1000 * length(events):
+        return ""
+    return f"{float(milliseconds):g} ms is less than nothing, or more than the chart is long"
+
+
+def adds_up(milliseconds: float, events: Sequence[Event]) -> str:
+    """A reading that is off by more than a tenth of the chart's length."""
+    off = float(milliseconds) - idle_of_stage_4(events)
+    if abs(off) <= 0.1 * 1000 * length(events):
+        return ""
+    return f"{float(milliseconds):g} ms is too {'much' if off > 0 else 'little'}"
+
+
+def idle_of_stage_4(events: Sequence[Event]) -> float:
+    whole = max(e.end for e in events) - min(e.start for e in events)
+    busy = sum(e.end - e.start for e in events if e.stage == 3)
+    return 1000 * (whole - busy)
+
+
+def _times(count: int) -> str:
+    return {0: "not at all", 1: "once"}.get(count, f"{count} times")
+
+
+EXERCISES = (
+    Exercise(
+        "0.1",
+        'a text of operations, such as "F0 B0 U0"',
+        (
+            Property("F0 F1 F2 B0 B1 B2 U0 stand there exactly once, and no others", each_once),
+            Property("a microbatch's backward comes after its forward", in_order),
+            Property("backwards come in the order of the microbatches", ascending),
+            Property("the update comes last, when all three gradients are there", update_last),
+        ),
+        (
+            "F0 puts microbatch 0 in flight, B0 takes it out. Count along your list: +1 at every "
+            "F, -1 at every B.",
+            "Start with F0 F1: now two are in flight. Only a backward makes room for F2.",
+            "F0 F1, then a backward, then F2, then the backwards that are left, then U0.",
+        ),
+        short_list,
+        target=Property("never more than two microbatches in flight", in_flight),
+    ),
+    Exercise(
+        "0.2",
+        "a number of milliseconds",
+        (
+            Property("idle time fits on the chart", within_the_chart),
+            Property(
+                "your reading agrees with what the chart's events add up to, give or take a tenth "
+                "of the chart's length",
+                adds_up,
+            ),
+        ),
+        (
+            "Idle is where stage 4 has no bar: look along its row for hatched stretches, at both "
+            "ends too.",
+            "Hover over a hatched stretch: it says how long it is. Add up those of stage 4.",
+            "Or compute it from the events behind the chart: the last end less the first start, "
+            "and from that take end - start of every event whose stage is 3 (code counts stages "
+            "from 0). Times 1000, because events are in seconds.",
+        ),
+        idle_of_stage_4,
+    ),
+)

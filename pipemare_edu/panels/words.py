@@ -1,0 +1,43 @@
+"""What a panel says, as HTML that a screen reader follows.
+
+A panel's status is a live region: a screen reader speaks it when it changes.
+"""
+
+from __future__ import annotations
+
+import traceback
+from html import escape
+
+RED = "var(--jp-error-color1, #c4401c)"
+
+
+def status(text: str) -> str:
+    return f'<div class="pipemare-status" role="status" aria-live="polite">{escape(text)}</div>'
+
+
+def failure(error: BaseException) -> str:
+    """The error in a line, and the traceback to be opened below it.
+
+    A ValueError is about what was asked for, and its text is all there is to say.
+    """
+    if isinstance(error, ValueError):
+        return _alert(str(error))
+    text = "".join(traceback.format_exception(error))
+    return _alert(f"{type(error).__name__}: {error}") + (
+        f"<details><summary>traceback</summary>"
+        f"<pre style='max-height:16em;overflow:auto'>{escape(text)}</pre></details>"
+    )
+
+
+def _alert(text: str) -> str:
+    style = f"color:{RED};white-space:pre-wrap"
+    return f'<div class="pipemare-status" role="alert" style="{style}">{escape(text)}</div>'
+
+
+def goal(sentence: str, reached: bool) -> str:
+    mark = "✔ reached" if reached else "not yet reached"
+    return f'<div class="pipemare-goal"><b>Goal.</b> {escape(sentence)} <i>({mark})</i></div>'
+
+
+def in_words(text: str) -> str:
+    return f"<details><summary>This figure in words</summary><p>{escape(text)}</p></details>"

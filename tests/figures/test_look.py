@@ -1,0 +1,54 @@
+"""What holds for every figure: light and dark, words, and no heavy imports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from pipemare_edu.figures import curves, describe, gantt, placeholder, staleness_bars
+from pipemare_edu.figures.style import COLOURS, GREY
+from pipemare_edu.plan.clock import simulate
+from pipemare_edu.plan.schedules import schedule
+from pipemare_edu.trainer.run import Staleness
+
+FIGURES = [
+    gantt(simulate(schedule("gpipe", 3, 2, 1))),
+    curves({}),
+    staleness_bars(Staleness()),
+    placeholder("Nothing yet", 100),
+]
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_transparent_grey_and_described(figure):
+    assert figure.layout.paper_bgcolor == figure.layout.plot_bgcolor == "rgba(0,0,0,0)"
+    assert figure.layout.font.color == GREY
+    assert figure.layout.title.text and figure.layout.meta["description"]
+    assert describe(figure).startswith(figure.layout.title.text)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("page", ["#ffffff", "#111111"])
+def test_text_and_lines_read_on_light_and_dark(page):
+    assert contrast(GREY, page) > 4.0
+    assert all(contrast(colour, page) > 2.0 for colour in COLOURS)
+
+
+def test_figures_need_neither_torch_nor_widgets():
+    code = (
+        "import sys, pipemare_edu.figures\n"
+        "assert not {'torch', 'ipywidgets', 'anywidget'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

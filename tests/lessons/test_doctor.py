@@ -1,0 +1,136 @@
+"""The doctor: versions, limits, places, all from made-up machines."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from pipemare_edu import doctor
+
+PINS = Path(__file__).parents[2] / "constraints.txt"
+PLACES = {name for names in doctor._NOTEBOOKS.values() for name in names}
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine without limits and not in a notebook; returns its cgroup folder."""
+    for name in (*PLACES, "CPU_LIMIT", "MEM_LIMIT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(doctor, "_CGROUP", tmp_path)
+    monkeypatch.setattr(doctor.os, "cpu_count", lambda: 16)
+    monkeypatch.setattr(doctor.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    return tmp_path
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+
+
+def test_tried_versions_are_the_pinned_ones() -> None:
+    pins = dict(re.findall(r"^([\w.-]+)==(\S+)$", PINS.read_text(), re.MULTILINE))
+    assert {name: pins[name] for name in doctor.TRIED} == doctor.TRIED
+
+
+@pytest.mark.parametrize(
+    ("files", "limit", "expected"),
+    [
+        ({}, None, 8),
+        ({"cpu.max": "150000 100000\n"}, None, 1.5),
+        ({"cpu.max": "max 100000\n"}, None, 8),
+        ({"cpu/cpu.cfs_quota_us": "200000", "cpu/cpu.cfs_period_us": "100000"}, None, 2),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None, 8),
+        ({"cpu.max": "400000 100000"}, "1.0", 1),
+        ({}, "lots", 8),
+    ],
+)
+def test_cpus(
+    machine: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    files: dict[str, str],
+    limit: str | None,
+    expected: float,
+) -> None:
+    for name, text in files.items():
+        write(machine, name, text)
+    if limit:
+        monkeypatch.setenv("CPU_LIMIT", limit)
+    assert doctor.cpus() == expected
+
+
+def test_memory(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = doctor.memory()
+    write(machine, "memory.max", "max\n")
+    assert doctor.memory() == whole
+    write(machine, "memory/memory.limit_in_bytes", f"{1 << 63}\n")
+    assert doctor.memory() == whole
+    write(machine, "memory.max", f"{3 << 20}\n")
+    assert doctor.memory() == 3 << 20
+    monkeypatch.setenv("MEM_LIMIT", str(1 << 20))
+    assert doctor.memory() == 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("variable", "place", "draws"),
+    [
+        ("JPY_SESSION_NAME", "JupyterLab", "expected to draw"),
+        ("BINDER_SERVICE_HOST", "Binder", "expected to draw"),
+        ("COLAB_RELEASE_TAG", "Colab", "plain call"),
+        ("VSCODE_PID", "VS Code", "plain call"),
+        ("HOME", "a Jupyter kernel", "plain call"),
+    ],
+)
+def test_places(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, variable: str, place: str, draws: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "ipykernel", doctor)
+    monkeypatch.setenv(variable, "something")
+    assert doctor.notebook() == place
+    assert draws in doctor.widgets(place)
+    assert ("Panels may not draw" in "".join(doctor.problems())) == (place in ("Colab", "VS Code"))
+
+
+def test_what_is_missing_is_a_problem(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = metadata.version
+
+    def without_plotly(name: str) -> str:
+        if name == "plotly":
+            raise metadata.PackageNotFoundError(name)
+        return "9.9+local" if name == "torch" else real(name)
+
+    monkeypatch.setattr(metadata, "version", without_plotly)
+    monkeypatch.setenv("MEM_LIMIT", str(500 << 20))
+    assert doctor.report()["plotly"] == "not installed"
+    assert doctor.report()["torch"] == f"9.9+local (tried with {doctor.TRIED['torch']})"
+    missing, memory = doctor.problems()
+    assert "Not installed: plotly" in missing and "Memory is 0.5 GiB" in memory
+    assert missing in doctor.text()
+
+
+def test_windows_is_told_about_its_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: name)
+    assert doctor.engines()["worker processes"] == "yes"
+    monkeypatch.setattr(doctor.os, "name", "nt")
+    assert "not on Windows" in doctor.engines()["worker processes"]
+
+
+def test_a_gpu_that_does_not_answer_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\nexit 9\n")
+    tool.chmod(0o755)
+    monkeypatch.setattr(doctor.shutil, "which", lambda _: str(tool))
+    assert doctor.gpu() == "none that answers, and none is needed"
+
+
+@pytest.mark.skipif(doctor.gpu() != "none, and none is needed", reason="this machine has a GPU")
+def test_quick_answers_import_no_torch() -> None:
+    code = "import sys, pipemare_edu.doctor as d; d.text(); sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

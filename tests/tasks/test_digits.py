@@ -1,0 +1,46 @@
+"""The digits: the data, and the assertions of SETTINGS.md (a) that are safe to make."""
+
+import pytest
+import torch
+
+import pipemare_edu as pm
+from pipemare_edu.tasks import digits
+
+
+def test_data_are_deterministic():
+    for first, second in zip(digits.load(), digits.load(), strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def test_train_and_test_share_no_image_and_hold_all_1797():
+    train, test = ({tuple(row) for row in x.tolist()} for x, _ in digits.load())
+    assert (len(train), len(test)) == (1300, 497)
+    assert not train & test
+
+
+def test_images_are_about_standardized_and_every_class_is_there():
+    (x, y), (_, held) = digits.load()
+    assert x.shape == (1300, 64) and x.dtype == torch.float32
+    assert abs(x.mean().item()) < 0.05 and abs(x.std().item() - 1) < 0.05
+    assert set(y.tolist()) == set(held.tolist()) == set(range(10))
+
+
+def test_conv_net_folds_the_flat_images():
+    first = digits.conv_net()[0]
+    (x, _), _ = digits.load()
+    assert first(x[:2]).shape == (2, 16, 8, 8)
+    torch.testing.assert_close(first[0](x[:1]).flatten(1), x[:1])
+
+
+def final(method, seed):
+    run = pm.train("digits", method=method, network="mlp", seed=seed, eval_every=1600)
+    assert run.status == "done", run.diverged
+    return run.metrics["accuracy"][-1][1]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_story_of_the_mlp(seed):
+    """Synchronous training works, plain asynchrony diverges, T1 with T2 comes back."""
+    assert pm.train("digits", method="pipemare-naive", network="mlp", seed=seed).diverged
+    assert final("gpipe", seed) > 97.5
+    assert final("pipemare-t1t2", seed) > 96.5
