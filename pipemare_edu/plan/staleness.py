@@ -22,6 +22,9 @@ class Delay(NamedTuple):
     backward: int
 
 
+_NOTHING: list[Delay] = []
+
+
 class Stamps:
     """One stage's version stamps.  A gradient is applied by the first update after its B."""
 
@@ -39,7 +42,7 @@ class Stamps:
             out = [Delay(m, index, version - f, version - b) for m, f, b in self._waiting]
             self._waiting.clear()
             return out
-        return []
+        return _NOTHING
 
 
 def staleness(ops: Iterable[Op]) -> tuple[Delay, ...]:

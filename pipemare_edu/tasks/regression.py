@@ -1,4 +1,26 @@
-"""Regression on a seeded teacher network: real-valued targets, data without end or download."""
+"""Regression on a seeded teacher network: real-valued targets, data without end or download.
+
+Measured as `python -m pipemare_edu compare regression --seeds 5` runs it, and on five fresh seeds:
+variance explained on the test samples in per cent, mean and spread.  No run diverged.
+
+    seeds        0-4        5-9
+    synchronous  91.5 0.2   91.4 0.2
+    PipeDream    90.3 0.5   90.7 0.2
+    naive        24.0 20     7.9 11
+    T1           91.3 0.3   91.3 0.1
+    T2           89.5 0.5   89.7 0.5
+    T1+T2        91.1 0.3   91.1 0.1
+    T1+T2+T3     90.9 0.3   90.9 0.3
+
+Depth, rate, steps and K were chosen on seeds 0-1.  T1 alone reaches synchronous quality: beside it
+T2 and T3 do not help.  Naive training fails without diverging: BatchNorm hides exploded weights
+from the loss, the running statistics do not.
+
+Rate window: at 0.1 naive training reaches 83 and synchronous 90 (seed 0), at 0.3 synchronous 91.7
+(seeds 0-1) and naive, T1 and T1+T2 diverge.  There the last stage is past its threshold: a delay of
+1, which T1 leaves at the full rate, on every stage diverges in 14 steps; without the last stage's
+delay T1 reaches 90.9 (seed 0).
+"""
 
 from __future__ import annotations
 

@@ -54,16 +54,16 @@ class Feed:
         self._source = self._endless(batches)
 
     def ready(self, m: int, first: bool, last: bool) -> bool:
-        """Can the first (last) stage have microbatch m now?  Here it is read on demand."""
+        """Can the first (last) stage have microbatch m now?  Here it is read on demand, before
+        the clock of the stage's forward starts."""
+        self._fill(m)
         return True
 
     def inputs(self, m: int) -> Value:
-        self._fill(m)
         return self._inputs.pop(m)
 
     def target(self, m: int) -> tuple[Value, float]:
         """The target of microbatch m and its share of the minibatch's count."""
-        self._fill(m)
         return self._targets.pop(m)
 
     def _fill(self, m: int) -> None:

@@ -11,9 +11,7 @@ through first-in, first-out links alone, so the result depends on the lists and 
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
 from time import perf_counter
 from typing import Any
 
@@ -22,16 +20,15 @@ from torch import Tensor
 
 from ..errors import PipelineError, ScheduleError, StageError
 from ..plan.clock import Event, deadlock_report
-from ..plan.ops import Op, Operations, receiver, sender
+from ..plan.ops import Op, Operations
 from .evaluation import Evaluation
 from .feed import Feed
 from .links import Links
 from .methods import Method
 from .probe import Probe
+from .progress import Progress
 from .stage import Stage, Value, as_tuple
 from .updates import StageOptimizer, clip, squared_norm, step_together
-
-_KEPT = 100  # operations before and after the stuck one in a deadlock's report
 
 
 class Diverged(PipelineError):
@@ -60,21 +57,20 @@ class Interpreter:
         links: Links | None = None,
         count: int | None = None,
     ) -> None:
-        numbers = [s.index for s in stages]
-        self.stages, self.count = stages, count or len(stages)
-        self.optimizers = dict(zip(numbers, optimizers, strict=True))
-        self.links = links or Links(numbers)
+        self.count = count or len(stages)
+        self.links = links or Links([s.index for s in stages])
         self.feed, self.method, self.loss = feed, method, loss
         self.evaluation, self.clip, self.limit = evaluation, clip, limit
         self.losses: list[float] = []
         self.scores: list[tuple[int, dict[str, float]]] = []
-        self._lists = {i: iter(x) for i, x in zip(numbers, lists, strict=True)}
-        self._next = {i: next(x, None) for i, x in self._lists.items()}
-        self._done: dict[int, deque[Op]] = {i: deque(maxlen=_KEPT) for i in numbers}
+        self._rows = [
+            Progress(stage, ops, optimizer, self.count)
+            for stage, ops, optimizer in zip(stages, lists, optimizers, strict=True)
+        ]
         self._parts: list[Tensor] = []
         self._run = {"F": self._forward, "B": self._backward, "E": self._evaluate}
-        self._probed: set[int] = set()
-        self._began = perf_counter()
+        self._switch = math.inf if method.synchronous else method.t3
+        self.began = perf_counter()
 
     def events(self) -> Iterator[Event]:
         """Run to the end, one event per operation.
@@ -82,15 +78,15 @@ class Interpreter:
         Raises StageError when a layer, loss or optimizer raises, Diverged, ScheduleError when the
         lists deadlock, DataError when a minibatch cannot be used.
         """
-        while any(op is not None for op in self._next.values()):
+        while any(row.op is not None for row in self._rows):
             moved = False
-            for stage in self.stages:
-                while (op := self._next[stage.index]) and op.kind != "U" and self._ready(stage, op):
-                    yield self._perform(stage, op)
+            for row in self._rows:
+                while (op := row.op) is not None and op.kind != "U" and self._ready(row, op):
+                    yield self._perform(row, op)
                     moved = True
             if moved:
                 continue
-            standing = [s for s in self.stages if (op := self._next[s.index]) and op.kind == "U"]
+            standing = [row for row in self._rows if row.op is not None and row.op.kind == "U"]
             if standing:
                 yield from self._update(standing)
             elif not self.links.wait():
@@ -99,72 +95,56 @@ class Interpreter:
     @property
     def started(self) -> int:
         """The first minibatch that no hosted stage has begun."""
-        last = [row[-1].step(self.feed.microbatches) for row in self._done.values() if row]
+        last = [row.done[-1].step(self.feed.microbatches) for row in self._rows if row.done]
         return max((step + 1 for step in last), default=self.feed.steps.start)
 
     def end_at(self, end: int) -> None:
         """Shorten the run: nothing of minibatch `end` or later is run."""
-        for i, rest in self._lists.items():
-            kept = self._before(end, chain([self._next[i]], rest))
-            self._next[i], self._lists[i] = next(kept, None), kept
+        for row in self._rows:
+            row.end_at(end, self.feed.microbatches)
 
-    def _before(self, end: int, ops: Iterable[Op | None]) -> Iterator[Op]:
-        return (op for op in ops if op and op.step(self.feed.microbatches) < end)
-
-    def _ready(self, stage: Stage, op: Op) -> bool:
-        if op.kind == "B" and op.index not in stage.flying:
+    def _ready(self, row: Progress, op: Op) -> bool:
+        """Is everything there that `op` needs?  (plan.ops says which neighbour sends it.)"""
+        kind, stage = op.kind, row.stage
+        if kind == "F" and (row.first or row.last):
+            if not self.feed.ready(op.index, row.first, row.last):
+                return False
+        elif kind == "B" and op.index not in stage.flying:
             return False
-        if op.kind == "F" and not self.feed.ready(op.index, stage.index == 0, self._is_last(stage)):
-            return False
-        here = sender(op, stage.index, self.count)
-        return here is None or self.links.ready(op.kind, stage.index, op.index)
+        if row.last if kind == "B" else row.first:
+            return True
+        return self.links.ready(kind, stage.index, op.index)
 
-    def _perform(self, stage: Stage, op: Op) -> Event:
+    def _perform(self, row: Progress, op: Op) -> Event:
         start = perf_counter()
-        version = stage.version
         try:
-            version = self._run[op.kind](stage, op)
+            version = self._run[op.kind](row, op)
         except PipelineError:
             raise
         except Exception as error:
-            raise StageError(stage.index, op.kind, op.index, error) from error
-        return self._passed(stage, op, start, version)
+            raise StageError(row.stage.index, op.kind, op.index, error) from error
+        row.advance()
+        began = self.began
+        return Event(row.stage.index, *op, start - began, perf_counter() - began, version)
 
-    def _passed(self, stage: Stage, op: Op, start: float, version: int) -> Event:
-        self._done[stage.index].append(op)
-        self._next[stage.index] = next(self._lists[stage.index], None)
-        began = self._began
-        return Event(stage.index, *op, start - began, perf_counter() - began, version)
+    def _asynchronous(self, m: int) -> bool:
+        return m // self.feed.microbatches >= self._switch
 
-    def _receive(self, stage: Stage, op: Op) -> Any:
-        while not self.links.ready(op.kind, stage.index, op.index):
-            self.links.wait()  # the rest of an evaluation, batch by batch
-        return self.links.get(op.kind, stage.index)
-
-    def _send(self, stage: Stage, op: Op, value: Any) -> None:
-        there = receiver(op, stage.index, self.count)
-        if there is not None:
-            self.links.put(op.kind, there, op.index, value)
-
-    def _forward(self, stage: Stage, op: Op) -> int:
-        m = op.index
-        asynchronous = self.method.asynchronous(m // self.feed.microbatches)
-        value = self.feed.inputs(m) if stage.index == 0 else self._receive(stage, op)
-        loss = self._share_of_loss(m) if self._is_last(stage) else None
-        if stage.index in self._probed:
-            output = stage.forward(m, value, asynchronous, loss)
+    def _forward(self, row: Progress, op: Op) -> int:
+        m, stage = op.index, row.stage
+        value = self.feed.inputs(m) if row.first else self.links.get("F", stage.index)
+        loss = self._share_of_loss(m) if row.last else None
+        if row.probed:
+            output = stage.forward(m, value, self._asynchronous(m), loss)
         else:
-            self._probed.add(stage.index)
+            row.probed = True
             with Probe(stage, value, self.method):
-                output = stage.forward(m, value, asynchronous, loss)
-        if loss is None:
-            self._send(stage, op, output)
-        else:
+                output = stage.forward(m, value, self._asynchronous(m), loss)
+        if row.last:
             self._note_loss(m, output)
+        else:
+            self.links.put("F", stage.index + 1, m, output)
         return stage.version
-
-    def _is_last(self, stage: Stage) -> bool:
-        return stage.index == self.count - 1
 
     def _share_of_loss(self, m: int) -> Callable[[Value], Tensor]:
         """The loss of microbatch m, weighted by its share of the minibatch's count."""
@@ -181,77 +161,71 @@ class Interpreter:
             self._parts.clear()
             self.losses.append(total)
             if not math.isfinite(total) or total > self.limit:
-                what = f"the loss is {total:.4g}"
-                raise Diverged(m // self.feed.microbatches, what)
+                raise Diverged(m // self.feed.microbatches, f"the loss is {total:.4g}")
 
-    def _backward(self, stage: Stage, op: Op) -> int:
-        grads = None if self._is_last(stage) else self._receive(stage, op)
-        read = stage.flying[op.index].version
-        asynchronous = self.method.asynchronous(op.index // self.feed.microbatches)
-        self._send(stage, op, stage.backward(op.index, grads, asynchronous))
-        return stage.version_read(read)
+    def _backward(self, row: Progress, op: Op) -> int:
+        m, stage = op.index, row.stage
+        grads = None if row.last else self.links.get("B", stage.index)
+        read = stage.version_read(stage.flying[m].version)
+        sent = stage.backward(m, grads, self._asynchronous(m))
+        if not row.first:
+            self.links.put("B", stage.index - 1, m, sent)
+        return read
 
-    def _evaluate(self, stage: Stage, op: Op) -> int:
+    def _evaluate(self, row: Progress, op: Op) -> int:
+        """One message per batch; the version is the same for all of them."""
         assert self.evaluation is not None
-        outputs = []
+        stage, outputs = row.stage, []
         for j in range(self.evaluation.batches):
-            value = self.evaluation.inputs[j] if stage.index == 0 else self._receive(stage, op)
+            while not row.first and not self.links.ready("E", stage.index, op.index):
+                self.links.wait()
+            value = self.evaluation.inputs[j] if row.first else self.links.get("E", stage.index)
             outputs.append(stage.evaluate(value))
-            self._send(stage, op, outputs[-1])
-        if self._is_last(stage):
+            if not row.last:
+                self.links.put("E", stage.index + 1, op.index, outputs.pop())
+        if row.last:
             self.scores.append((op.index + 1, self.evaluation.score(outputs)))
         return stage.version
 
-    def _update(self, standing: Sequence[Stage]) -> Iterator[Event]:
+    def _update(self, standing: Sequence[Progress]) -> list[Event]:
         """One optimizer step of every stage that stands at an update."""
-        start, began = perf_counter(), self._began
-        ops = [op for s in standing if (op := self._next[s.index])]
-        steps = {
-            o: op.index
-            for s, op in zip(standing, ops, strict=True)
-            if (o := self.optimizers[s.index]) is not None
-        }
-        for o in steps:
-            o.take_gradients()
+        start, began = perf_counter(), self.began
+        steps = {row.optimizer: row.op.index for row in standing if row.optimizer and row.op}
+        for optimizer in steps:
+            optimizer.take_gradients()
         if self.clip is not None:
-            self._clip(self.clip, standing)
-        for s in standing:
-            s.before_update()
+            self._clip(self.clip, [row for row in standing if row.optimizer])
+        for row in standing:
+            row.stage.before_update()
         step_together(steps)
         each = (perf_counter() - start) / len(standing)
         events = []
-        for n, (stage, op) in enumerate(zip(standing, ops, strict=True)):
-            self._passed(stage, op, start, stage.version)
-            at = start - began + n * each
-            events.append(Event(stage.index, "U", op.index, at, at + each, stage.version))
+        for n, row in enumerate(standing):
+            assert row.op is not None
+            stage, at = row.stage, start - began + n * each
+            events.append(Event(stage.index, *row.op, at, at + each, stage.version))
+            row.advance()
             stage.version += 1
-        yield from events  # only now: whoever stops here finds weights and versions in step
+        return events  # only now: whoever stops between two finds weights and versions in step
 
-    def _clip(self, limit: float, standing: Sequence[Stage]) -> None:
+    def _clip(self, limit: float, rows: Sequence[Progress]) -> None:
         """Synchronous methods clip by the norm over all stages, asynchronous ones by each own."""
-        mine = [(s.index, o) for s in standing if (o := self.optimizers[s.index]) is not None]
+        gradients = {r.stage.index: r.optimizer.gradients() for r in rows if r.optimizer}
         squares = torch.zeros(self.count, dtype=torch.float64)
-        for i, o in mine:
-            squares[i] = squared_norm(o.gradients())
+        for i, mine in gradients.items():
+            squares[i] = squared_norm(mine)
         if self.method.synchronous:
             squares = self.links.totals(squares).sum().expand(self.count)
-        for i, o in mine:
-            clip(o.gradients(), float(squares[i].sqrt()), limit)
+        for i, mine in gradients.items():
+            clip(mine, float(squares[i].sqrt()), limit)
 
     def _deadlock(self) -> str:
-        rows = [
-            [*done, *([op] if (op := self._next[i]) else []), *islice(self._lists[i], _KEPT)]
-            for i, done in self._done.items()
-        ]
-        return deadlock_report([Operations(r) for r in rows], [len(d) for d in self._done.values()])
+        done = [len(row.done) for row in self._rows]
+        return deadlock_report([Operations(row.listing()) for row in self._rows], done)
 
 
 def _checked_loss(loss: Any) -> Tensor:
-    if not isinstance(loss, Tensor) or loss.numel() != 1:
-        what = (
-            f"tensor of shape {list(loss.shape)}"
-            if isinstance(loss, Tensor)
-            else type(loss).__name__
-        )
-        raise TypeError(f"the loss returned a {what}: it returns one number, in a tensor")
-    return loss
+    if isinstance(loss, Tensor) and loss.numel() == 1:
+        return loss
+    what = f"tensor of shape {list(loss.shape)}" if isinstance(loss, Tensor) else type(loss)
+    raise TypeError(f"the loss returned a {what}: it returns one number, in a tensor")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
@@ -16,7 +16,7 @@ class Links:
     value), and their order is never changed.
     """
 
-    def __init__(self, hosted: Iterable[int]) -> None:
+    def __init__(self, hosted: Sequence[int]) -> None:
         self._queues: dict[tuple[str, int], deque[tuple[int, Any]]] = {
             (kind, stage): deque() for kind in "FBE" for stage in hosted
         }

@@ -73,7 +73,7 @@ class Session:
 
     def _advance(self, until: float) -> bool:
         """Run operations until the time is up; True when none is left."""
-        record, run = self.run.trace.record, self.run
+        record, run, until = self.run.trace.record, self.run, until - self.interpreter.began
         if run.stop and self._drain_by is None:
             self.interpreter.end_at(self.interpreter.started)
             self._drain_by = perf_counter() + DRAIN_SECONDS
@@ -81,7 +81,7 @@ class Session:
         try:
             for event in self._events:
                 record(event)
-                if perf_counter() > until or (run.stop and not draining):
+                if event.end > until or (run.stop and not draining):
                     return False
         except Diverged as end:
             step, what = end.args

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import NamedTuple, cast
 
 import torch
@@ -54,6 +53,7 @@ class Stage:
             (name, p) for name, p in _named_parameters(layers, first_layer) if p.requires_grad
         ]
         self.flats = [Flat(w, ps, policy(w)) for w, ps in flatten(self.named)]
+        self._altered = [f for f in self.flats if type(f.policy) is not Newest]
         self._scratch = scratch
         tensors = [p for layer in layers for p in (*layer.parameters(), *layer.buffers())]
         self.device = tensors[0].device if tensors else torch.device("cpu")
@@ -103,12 +103,16 @@ class Stage:
         """F<m>: compute, remember what B<m> needs, return the output (the loss, if given)."""
         leaves = tuple(map(_leaf, as_tuple(value)))
         packed = leaves if isinstance(value, tuple) else cast(Tensor, leaves[0])
-        with self.reading("F", self.version, asynchronous):
+        swapped = self._swap_in("F", self.version, asynchronous)
+        try:
             output = self.compute(packed, m)
             if loss is not None:
                 output = loss(output)
+        finally:
+            self._swap_out(swapped)
         self.flying[m] = Flight(leaves, as_tuple(output), self.version)
-        self.peak_flying = max(self.peak_flying, len(self.flying))
+        if len(self.flying) > self.peak_flying:
+            self.peak_flying = len(self.flying)
         return output
 
     def backward(
@@ -125,39 +129,44 @@ class Stage:
                 roots.append(y)
                 seeds.append(g)
         if roots:
-            with self.reading("B", version, asynchronous):
+            swapped = self._swap_in("B", version, asynchronous)
+            try:
                 torch.autograd.backward(roots, seeds)
-        oldest = next(iter(self.flying.values())).version if self.flying else self.version
-        for flat in self.flats:
-            flat.policy.after_backward(oldest)
+            finally:
+                self._swap_out(swapped)
+        if self._altered:
+            oldest = next(iter(self.flying.values())).version if self.flying else self.version
+            for flat in self._altered:
+                flat.policy.after_backward(oldest)
         return tuple(None if x is None else x.grad for x in inputs)
 
     def version_read(self, read: int) -> int:
         """The version that a backward reads now, of a microbatch whose forward read `read`."""
         return self.flats[0].policy.version_read(read, self.version) if self.flats else self.version
 
-    @contextmanager
-    def reading(self, operation: str, read: int, asynchronous: bool) -> Iterator[None]:
-        """The weights that `operation` reads, written in place; the newest are copied back.
-
-        Copied back, never computed back: adding a correction and taking it away loses bits.
-        """
-        altered = [
-            f for f in self.flats if f.policy.alters(operation, read, self.version, asynchronous)
-        ]
-        kept = [self._scratch.keep(f.weights) for f in altered]
-        try:
-            for flat, newest in zip(altered, kept, strict=True):
+    def _swap_in(self, operation: str, read: int, asynchronous: bool) -> list[tuple[Flat, Tensor]]:
+        """Write the weights that `operation` reads in place; returns what `_swap_out` needs."""
+        swapped = []
+        for flat in self._altered:
+            if flat.policy.alters(operation, read, self.version, asynchronous):
+                newest = self._scratch.keep(flat.weights)
+                swapped.append((flat, newest))
                 flat.policy.write(newest, read)
-            yield
-        finally:
-            for flat, newest in zip(altered, kept, strict=True):
-                flat.weights.copy_(newest)
+        return swapped
+
+    @staticmethod
+    def _swap_out(swapped: list[tuple[Flat, Tensor]]) -> None:
+        """Copy the newest weights back.  Never computed back: adding a correction and taking it
+        away loses bits."""
+        for flat, newest in swapped:
+            flat.weights.copy_(newest)
 
     def before_update(self) -> None:
         """Let the policies keep what the coming update would overwrite."""
+        if not self._altered:
+            return
         in_use = bool(self.flying) and next(reversed(self.flying.values())).version == self.version
-        for flat in self.flats:
+        for flat in self._altered:
             flat.policy.before_update(self.version, in_use)
 
     def held(self) -> dict[str, dict[str, Tensor]]:

@@ -41,10 +41,11 @@ class Trace:
 
     def record(self, event: Event) -> None:
         """Add one event; a stage's events come in the order in which it ran them."""
+        stage, kind, index, start, end, version = event
         self.count += 1
-        self.seconds[event.stage][event.kind] += event.end - event.start
-        for d in self._stamps[event.stage].add(event.kind, event.index, event.version):
-            self.reads[event.stage][Read(d.step >= self.full_from, d.forward, d.backward)] += 1
+        self.seconds[stage][kind] += end - start
+        for d in self._stamps[stage].add(kind, index, version):
+            self.reads[stage][Read(d.step >= self.full_from, d.forward, d.backward)] += 1
         if self.full or len(self._first) < self.window:
             self._first.append(event)
         else:

@@ -68,9 +68,7 @@ class Trainer:
             )
         self.method = named(method) if isinstance(method, str) else method
         if not isinstance(self.method, Method):
-            raise ValueError(
-                f"method is {method!r}: give a name, or a value such as pm.GPipe()"
-            )
+            raise ValueError(f"method is {method!r}: give a name, or a value such as pm.GPipe()")
         self.layers, self.loss = list(layers), loss
         self.counts = stage_counts(self.layers, stages)
         self.microbatches = whole("microbatches", microbatches, 1)

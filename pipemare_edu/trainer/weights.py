@@ -7,7 +7,7 @@ parameters by reference, so a backward reads whatever the flat tensor holds at t
     Stashed    the version that the microbatch's forward read is written there (PipeDream)
     Corrected  newest - tau * delta is written there                           (PipeMare, T2)
 
-The newest weights are put back by copy after the operation (`stage.reading`).
+The newest weights are put back by copy after the operation (trainer.stage).
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class Wires(Links):
     """
 
     def __init__(self, rank: int, homes: Sequence[int], device: torch.device) -> None:
-        super().__init__(i for i, home in enumerate(homes) if home == rank)
+        super().__init__([i for i, home in enumerate(homes) if home == rank])
         self.rank, self.homes, self.device = rank, homes, device
         self._arrivals: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._out: dict[int, Outgoing] = {}

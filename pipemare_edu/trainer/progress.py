@@ -1,0 +1,49 @@
+"""Where one stage stands in its list of operations."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from itertools import chain, islice
+
+from ..plan.ops import Op
+from .stage import Stage
+from .updates import StageOptimizer
+
+KEPT = 100  # operations before and after the stuck one in a deadlock's report
+
+
+class Progress:
+    """One hosted stage: its list, the operation that comes next, and what it waits for.
+
+    first, last  is it the pipe's first (last) stage?  Those take inputs (targets) from the feed,
+                 and wait for no stage's forward (backward).
+    """
+
+    __slots__ = ("done", "first", "last", "op", "optimizer", "probed", "rest", "stage")
+
+    def __init__(
+        self, stage: Stage, ops: Iterable[Op], optimizer: StageOptimizer | None, stages: int
+    ) -> None:
+        self.stage, self.optimizer = stage, optimizer
+        self.first, self.last = stage.index == 0, stage.index == stages - 1
+        self.rest = iter(ops)
+        self.op = next(self.rest, None)
+        self.done: deque[Op] = deque(maxlen=KEPT)
+        self.probed = False
+
+    def advance(self) -> None:
+        """The operation has run: on to the next."""
+        if self.op is not None:
+            self.done.append(self.op)
+        self.op = next(self.rest, None)
+
+    def end_at(self, end: int, microbatches: int) -> None:
+        """Leave out everything of minibatch `end` and later."""
+        left = chain([] if self.op is None else [self.op], self.rest)
+        self.rest = (op for op in left if op.step(microbatches) < end)
+        self.op = next(self.rest, None)
+
+    def listing(self) -> list[Op]:
+        """The last operations done, the next one, and some that follow (they are used up)."""
+        return [*self.done, *([] if self.op is None else [self.op]), *islice(self.rest, KEPT)]
