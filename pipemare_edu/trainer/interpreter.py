@@ -95,8 +95,10 @@ class Interpreter:
     @property
     def started(self) -> int:
         """The first minibatch that no hosted stage has begun."""
-        last = [row.done[-1].step(self.feed.microbatches) for row in self._rows if row.done]
-        return max((step + 1 for step in last), default=self.feed.steps.start)
+        n = self.feed.microbatches
+        ended = [row.done[-1].step(n) for row in self._rows if row.done]
+        flying = [m // n for row in self._rows for m in row.stage.flying]
+        return max((step + 1 for step in ended + flying), default=self.feed.steps.start)
 
     def end_at(self, end: int) -> None:
         """Shorten the run: nothing of minibatch `end` or later is run."""
@@ -195,8 +197,6 @@ class Interpreter:
             optimizer.take_gradients()
         if self.clip is not None:
             self._clip(self.clip, [row for row in standing if row.optimizer])
-        for row in standing:
-            row.stage.before_update()
         step_together(steps)
         each = (perf_counter() - start) / len(standing)
         events = []
@@ -204,8 +204,8 @@ class Interpreter:
             assert row.op is not None
             stage, at = row.stage, start - began + n * each
             events.append(Event(stage.index, *row.op, at, at + each, stage.version))
-            row.advance()
             stage.version += 1
+            row.advance()
         return events  # only now: whoever stops between two finds weights and versions in step
 
     def _clip(self, limit: float, rows: Sequence[Progress]) -> None:

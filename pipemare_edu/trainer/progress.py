@@ -33,10 +33,15 @@ class Progress:
         self.probed = False
 
     def advance(self) -> None:
-        """The operation has run: on to the next."""
+        """The operation has run: on to the next.
+
+        At an update the weights are prepared at once, while they are still in the cache.
+        """
         if self.op is not None:
             self.done.append(self.op)
         self.op = next(self.rest, None)
+        if self.op is not None and self.op.kind == "U":
+            self.stage.before_update()
 
     def end_at(self, end: int, microbatches: int) -> None:
         """Leave out everything of minibatch `end` and later."""

@@ -96,6 +96,7 @@ class Corrected(Newest):
         super().__init__(newest)
         self.tau, self.gamma = tau, gamma
         self.average = newest.clone()
+        self._averaged = -1  # the last version that went into the average
         self.peak = self.average.nbytes
 
     def alters(self, operation: str, read: int, version: int, asynchronous: bool) -> bool:
@@ -105,7 +106,9 @@ class Corrected(Newest):
         lerp(newest, self.average, self.tau * (1.0 - self.gamma), out=self.newest)
 
     def before_update(self, version: int, in_use: bool) -> None:
-        self.average.lerp_(self.newest, 1.0 - self.gamma)
+        if version != self._averaged:  # a run that was stopped may have prepared it already
+            self.average.lerp_(self.newest, 1.0 - self.gamma)
+            self._averaged = version
 
     @property
     def delta(self) -> Tensor:
