@@ -16,7 +16,8 @@ from ..plan.schedules import evaluated
 from ..plan.staleness import staleness
 from .files import write_atomically
 from .methods import Method
-from .trace import Read, Trace
+from .stage import Read
+from .trace import Trace
 
 FORMAT = "pipemare_edu run 1"
 SAVED = "config losses metrics status diverged memory seconds note".split()

@@ -42,7 +42,7 @@ class Session:
         """Compute for about `seconds`, yield the run, until it has ended."""
         self.trainer.running = True
         for stage in self.trainer.stages:
-            stage.reset(self.trainer.step)
+            stage.reset(self.trainer.step, self.run.trace.full_from)
         try:
             while self.run.status == "running":
                 self._chunk(seconds)
@@ -113,6 +113,7 @@ class Session:
         trainer.step = min(stage.version for stage in trainer.stages)
         trainer.used += trainer.step - first
         assert run.plan is not None
+        run.trace.reads = [stage.reads for stage in trainer.stages]
         run.staleness = run.plan.staleness(run.trace.reads)
         run.memory = [
             counted(s, o) for s, o in zip(trainer.stages, trainer.optimizers, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, cast
 
@@ -14,6 +15,16 @@ from .weights import Newest
 Value = Tensor | tuple[Tensor | None, ...]
 Policy = Callable[[Tensor], Newest]
 Named = list[tuple[str, nn.Parameter]]
+
+
+class Read(NamedTuple):
+    """How old the weights were that one microbatch's forward and backward read: the version when
+    its gradient is applied (the next update) less the versions read.
+    full: its step came when every stage's pipe was full."""
+
+    full: bool
+    forward: int
+    backward: int
 
 
 class Flight(NamedTuple):
@@ -45,7 +56,8 @@ class Stage:
         scratch: Scratch, seed: int,
     ) -> None:  # fmt: skip
         self.index, self.layers, self.first_layer, self.seed = index, layers, first_layer, seed
-        self.version = 0
+        self.version = self.full_from = 0
+        self.reads: Counter[Read] = Counter()  # how often each delay was measured in this run
         self.flying: dict[int, Flight] = {}
         self.peak_flying = 0
         self.saved_bytes = 0
@@ -61,9 +73,13 @@ class Stage:
         # In-place layers (ReLU(inplace=True)) may write neither on a leaf nor on the caller's data.
         self._copies = any(getattr(m, "inplace", False) for x in layers for m in x.modules())
 
-    def reset(self, version: int) -> None:
-        """Forget what is in flight and stand at `version`, the updates applied so far."""
+    def reset(self, version: int, full_from: int = 0) -> None:
+        """Forget what is in flight and stand at `version`, the updates applied so far.
+
+        full_from  the step from which on the pipe is full, for the record of delays
+        """
         self.flying.clear()
+        self.reads, self.full_from = Counter(), full_from
         self.version = version
         for flat in self.flats:
             flat.policy.after_backward(version)
@@ -123,6 +139,7 @@ class Stage:
         grads: one per output, or None for the loss itself.
         """
         inputs, outputs, version = self.flying.pop(m)
+        read = self.version_read(version)
         roots, seeds = [], []
         for y, g in zip(outputs, grads or (None,), strict=True):
             if y is not None and y.requires_grad and (g is not None or grads is None):
@@ -134,6 +151,9 @@ class Stage:
                 torch.autograd.backward(roots, seeds)
             finally:
                 self._swap_out(swapped)
+        self.reads[
+            Read(self.version >= self.full_from, self.version - version, self.version - read)
+        ] += 1
         if self._altered:
             oldest = next(iter(self.flying.values())).version if self.flying else self.version
             for flat in self._altered:

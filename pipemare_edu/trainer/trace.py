@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..plan.clock import Event
 from ..plan.ops import Op, Operations
 from ..plan.staleness import Delay, Stamps
-
-
-class Read(NamedTuple):
-    """How old the weights were that one microbatch's forward and backward read, in updates.
-    full: its step came when every stage's pipe was full."""
-
-    full: bool
-    forward: int
-    backward: int
+from .stage import Read
 
 
 class Trace:
@@ -35,7 +27,6 @@ class Trace:
         self.count = 0
         self.seconds: list[dict[str, float]] = [dict.fromkeys("FBUER", 0.0) for _ in range(stages)]
         self.reads: list[Counter[Read]] = [Counter() for _ in range(stages)]
-        self._stamps = [Stamps() for _ in range(stages)]
         self._first: list[Event] = []
         self._last: deque[Event] = deque(maxlen=window)
 
@@ -44,8 +35,6 @@ class Trace:
         stage, kind, index, start, end, version = event
         self.count += 1
         self.seconds[stage][kind] += end - start
-        for d in self._stamps[stage].add(kind, index, version):
-            self.reads[stage][Read(d.step >= self.full_from, d.forward, d.backward)] += 1
         if self.full or len(self._first) < self.window:
             self._first.append(event)
         else:

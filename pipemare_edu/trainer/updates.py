@@ -26,6 +26,7 @@ _PER_PARAMETER = {
     getattr(torch.optim, name)
     for name in "SGD Adam AdamW NAdam RAdam Adamax Adadelta Adagrad RMSprop Rprop ASGD".split()
 }
+_FUSED_DTYPES = (torch.float32, torch.float64)
 
 
 class StageOptimizer:
@@ -207,11 +208,14 @@ def _leader(members: Sequence[Optimizer]) -> Optimizer:
 
 
 def _joined(groups: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Neighbouring groups with the same settings as one group, updated by multi-tensor calls."""
+    """Neighbouring groups with the same settings as one group, updated by torch's fastest kernels
+    unless the caller chose others."""
     out: list[dict[str, Any]] = []
     for group in groups:
         settings = {k: v for k, v in group.items() if k not in ("params", "param_names")}
-        if settings.get("foreach", ...) is None and not settings.get("fused"):
+        if settings.get("foreach") is None and settings.get("fused", False) is None:
+            settings["fused"] = all(p.dtype in _FUSED_DTYPES for p in group["params"]) or None
+        elif settings.get("foreach", ...) is None:
             settings["foreach"] = True
         if out and settings == {k: v for k, v in out[-1].items() if k != "params"}:
             out[-1]["params"] += group["params"]
