@@ -6,7 +6,9 @@ PYTHON ?= python3
 PY := .venv/bin/python
 STAMP := .venv/installed
 REPORTS := build/reports
-NBVAL := --nbval-lax --nbval-current-env --nbval-cell-timeout=120
+NBVAL := --nbval-current-env --nbval-cell-timeout=120
+STRICT := --nbval --nbval-sanitize-with=tests/notebooks/sanitize.cfg
+QUIETLY := PIPEMARE_EDU_PROFILE=ci PLOTLY_RENDERER=plotly_mimetype
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -19,7 +21,7 @@ if version not in ("3.11", "3.12", "3.13"):
 endef
 export CHECK_PYTHON
 
-.PHONY: setup lab lint test clean
+.PHONY: setup lab lint test notebooks clean
 
 setup: $(STAMP)
 	@echo ".venv is ready."
@@ -42,8 +44,14 @@ lint: $(STAMP)
 test: lint
 	@rm -rf $(REPORTS)
 	$(PY) -m pytest --junitxml=$(REPORTS)/tests.xml tests
-	@set -- notebooks/*.ipynb; [ ! -e "$$1" ] || \
-	    $(PY) -m pytest $(NBVAL) --junitxml=$(REPORTS)/notebooks.xml "$$@"
+	$(QUIETLY) $(PY) -m pytest --nbval-lax $(NBVAL) --junitxml=$(REPORTS)/notebooks.xml \
+	    notebooks/*.ipynb
+	$(QUIETLY) PIPEMARE_EDU_STRICT=1 $(PY) -m pytest $(STRICT) $(NBVAL) \
+	    --junitxml=$(REPORTS)/solutions.xml notebooks/solutions/*.ipynb
+
+# Both versions of every lesson, executed, from its one source.
+notebooks: $(STAMP)
+	$(PY) -m pipemare_edu.lessons.build
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

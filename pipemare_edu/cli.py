@@ -7,8 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from . import __version__
 
@@ -31,8 +30,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
+class Parser(argparse.ArgumentParser):
+    """argparse with the one-line errors of the rest of the command."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {message} (--help lists what there is)\n")
+
+
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="pipemare-edu", description=__doc__)
+    top = Parser(prog="pipemare-edu", description=__doc__)
     top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(dest="command", required=True)
     one = commands.add_parser("train", help="train a task with one method")
@@ -83,9 +89,9 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _depth(text: str) -> str | tuple[int, ...]:
-    words = _words(text)
-    if all(w.lstrip("-").isdecimal() for w in words):
+def _depth(text: str | None) -> str | tuple[int, ...] | None:
+    words = _words(text or "")
+    if words and all(w.lstrip("-").isdecimal() for w in words):
         return tuple(map(int, words))
     return text
 
@@ -95,27 +101,29 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(args, name) for name in names}
 
 
-def _at_depth(methods: list[tuple[str, Any]], depth: str | None) -> list[tuple[str, Any]]:
-    """The methods, the asynchronous ones at `depth`."""
-    if depth is None:
-        return methods
-    return [(n, m if m.synchronous else replace(m, depth=_depth(depth))) for n, m in methods]
-
-
 def train(args: argparse.Namespace, _: list[str]) -> int:
     from tqdm import tqdm
 
     from .compare import methods_for, record
     from .training import prepare
 
+    folder = os.path.dirname(os.path.abspath(args.save or "."))
+    if args.save and not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
+        raise ValueError(f"--save {args.save}: that folder is not there, or not to be written")
     options = _options(args)
-    [(name, method)] = _at_depth(methods_for(args.task, [args.method], options), args.depth)
+    [(name, method)] = methods_for(args.task, [args.method], options, _depth(args.depth))
     job = prepare(args.task, method, seed=args.seed, **options)
+    chunks, run = job.chunks(), None
     with tqdm(total=job.steps, desc=name, unit="step", leave=False, file=sys.stderr) as bar:
-        for run in job.chunks():
-            bar.update(run.steps - bar.n)
-            if run.losses:
-                bar.set_postfix_str(f"loss {run.losses[-1]:.4f}", refresh=False)
+        try:
+            for run in chunks:
+                bar.update(run.steps - bar.n)
+                if run.losses:
+                    bar.set_postfix_str(f"loss {run.losses[-1]:.4f}", refresh=False)
+        except KeyboardInterrupt:  # between two chunks: inside one, the run stops by itself
+            chunks.close()
+    if run is None:
+        raise KeyboardInterrupt
     print(f"{args.task}, {method}: {run.status}" + (f" ({run.note})" if run.note else ""))
     if run.diverged:
         step, stage, what = run.diverged
@@ -144,15 +152,16 @@ def compare(args: argparse.Namespace, _: list[str]) -> int:
     from .trainer.registry import method_names
 
     options = _options(args)
-    methods = methods_for(args.task, args.methods or method_names(), options)
-    methods = _at_depth(methods, args.depth)
+    names = method_names() if args.methods is None else args.methods
+    methods = methods_for(args.task, names, options, _depth(args.depth))
     order = [name for name, _ in methods]
     jobs = args.jobs or max(1, int(cpus()))
     records = []
     total = len(methods) * args.seeds
+    coming = runs(args.task, methods, args.seeds, jobs, **options)
     try:
         with tqdm(total=total, unit="run", leave=False, file=sys.stderr) as bar:
-            for r in runs(args.task, methods, args.seeds, jobs, **options):
+            for r in coming:
                 records.append(r)
                 bar.set_postfix_str(f"{r['method']} seed {r['seed']}: {r['status']}")
                 bar.update()

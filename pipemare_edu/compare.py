@@ -7,11 +7,13 @@ import multiprocessing
 import signal
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
+import cloudpickle
+
 from . import tasks
-from .trainer.methods import Method
+from .trainer.methods import Depth, Method
 from .trainer.registry import named
 from .trainer.run import Run
 from .training import prepare, scaled
@@ -53,14 +55,17 @@ def finite(value: Any) -> Any:
 
 
 def methods_for(
-    task: str, names: Sequence[str], options: dict[str, Any]
+    task: str, names: Sequence[str], options: dict[str, Any], depth: Depth | None = None
 ) -> list[tuple[str, Method]]:
-    """The named methods at the task's fixes for these options; ValueError before any work."""
+    """The named methods at the task's fixes for these options, the asynchronous ones at `depth` if
+    it is given; ValueError for a name that is not known."""
+    if not names:
+        raise ValueError("no methods were named")
     setting = tasks.get(task).setting(options.get("network"))
     fixes = scaled(setting, options.get("steps") or setting.steps)
     chosen = [(name, named(name, fixes)) for name in names]
-    for _, method in chosen:
-        prepare(task, method, **options)
+    if depth is not None:
+        chosen = [(n, m if m.synchronous else replace(m, depth=depth)) for n, m in chosen]
     return chosen
 
 
@@ -76,8 +81,21 @@ def compare(
     jobs     runs side by side, in processes of their own if more than one (the bits are the same)
     options  as for `train`
 
-    Stops after a run that was cancelled; leaving the loop stops the processes.
+    Raises ValueError before any work.  Stops after a run that was cancelled; leaving the loop stops
+    the processes.
     """
+    for _, method in methods:
+        prepare(task, method, **options)
+    return _records(task, methods, seeds, jobs, options)
+
+
+def _records(
+    task: str,
+    methods: Sequence[tuple[str, Method]],
+    seeds: int,
+    jobs: int,
+    options: dict[str, Any],
+) -> Iterator[Record]:
     work = [
         (task, name, method, seed, options) for name, method in methods for seed in range(seeds)
     ]
@@ -90,7 +108,16 @@ def compare(
         return
     context = multiprocessing.get_context("spawn")  # torch and fork do not go well together
     with context.Pool(min(jobs, len(work)), initializer=_ignore_interrupts) as pool:
-        yield from pool.imap_unordered(_one, work)
+        # cloudpickle sends a method class from a notebook cell or a script by value.
+        yield from pool.imap_unordered(_unpickled, map(cloudpickle.dumps, work))
+
+
+def _unpickled(item: bytes) -> Record:
+    try:
+        return _one(cloudpickle.loads(item))
+    except Exception as error:
+        error.__dict__.pop("run", None)  # it does not travel, and would hide the error
+        raise
 
 
 def _one(item: tuple[str, str, Method, int, dict[str, Any]]) -> Record:

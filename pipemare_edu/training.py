@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from . import tasks
+from .checks import positive, whole
 from .tasks.task import Setting, Shuffled, Task
+from .trainer.feed import check_sizes, starves_on_one_sample
 from .trainer.methods import Method
 from .trainer.registry import Fixes, named
 from .trainer.run import Run
@@ -33,7 +35,7 @@ class Job:
         """Train to the end; see Trainer.fit."""
         return last(self.chunks())
 
-    def chunks(self, **options: Any) -> Iterator[Run]:
+    def chunks(self, **options: Any) -> Generator[Run, None, None]:
         """Train in chunks; see Trainer.chunks."""
         return self.trainer.chunks(
             Shuffled(self.task.train, self.batch, self.seed),
@@ -65,17 +67,13 @@ def prepare(
     """
     chosen = tasks.get(task)
     setting = chosen.setting(network)
-    steps, batch = steps or setting.steps, batch or setting.batch
-    rate = setting.rate if rate is None else rate
-    microbatches = microbatches or setting.microbatches
-    if not (isinstance(rate, int | float) and math.isfinite(rate) and rate > 0):
-        raise ValueError(f"rate is {rate!r}: give a learning rate above 0")
-    if batch > len(chosen.train[0]):
-        raise ValueError(f"batch is {batch}: {task} has {len(chosen.train[0])} training samples")
-    if microbatches > batch:
-        raise ValueError(
-            f"microbatches is {microbatches}: a batch of {batch} cannot be cut so often"
-        )
+    steps = whole("steps", setting.steps if steps is None else steps, 1)
+    batch = whole("batch", setting.batch if batch is None else batch, 1, len(chosen.train[0]))
+    peak = positive("rate", setting.rate if rate is None else rate, sys.float_info.max)
+    microbatches = setting.microbatches if microbatches is None else microbatches
+    whole("microbatches", microbatches, 1, batch)
+    every = whole("eval_every", max(1, steps // 8) if eval_every is None else eval_every, 1)
+    whole("seed", seed, 0)
     if isinstance(method, str):
         method = named(method, scaled(setting, steps))
     with torch.random.fork_rng(devices=[]):
@@ -84,14 +82,15 @@ def prepare(
     trainer = Trainer(
         layers,
         chosen.loss,
-        lambda pairs: setting.optimizer(pairs, rate, steps),
+        lambda pairs: setting.optimizer(pairs, peak, steps),
         method=method,
-        stages=stages or setting.stages,
+        stages=setting.stages if stages is None else stages,
         microbatches=microbatches,
         workers=workers,
         seed=seed,
     )
-    return Job(chosen, trainer, batch, steps, eval_every or max(1, steps // 8), seed)
+    check_sizes(batch, microbatches, "a batch", starves_on_one_sample(layers))
+    return Job(chosen, trainer, batch, steps, every, seed)
 
 
 def scaled(setting: Setting, steps: int) -> Fixes:

@@ -92,7 +92,7 @@ def test_comparing_stops_after_a_cancelled_run(monkeypatch) -> None:
 )
 def test_bad_options_are_refused_before_any_run(names, options) -> None:
     with pytest.raises(ValueError, match="nothing|stages|rate|microbatches"):
-        methods_for("regression", names, options)
+        compare("regression", methods_for("regression", names, options), 1, **options)
 
 
 @pytest.mark.parametrize("depth", [(1, 2, 3, 4), (3, 2), "fast"])

@@ -168,7 +168,7 @@ class Interpreter:
     def _backward(self, row: Progress, op: Op) -> int:
         m, stage = op.index, row.stage
         grads = None if row.last else self.links.get("B", stage.index)
-        read = stage.version_read(stage.flying[m].version)
+        read = stage.version_read(m)
         sent = stage.backward(m, grads, self._asynchronous(m))
         if not row.first:
             self.links.put("B", stage.index - 1, m, sent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ class Session:
         self._events = interpreter.events()
         self._drain_by: float | None = None
 
-    def chunks(self, seconds: float) -> Iterator[Run]:
+    def chunks(self, seconds: float) -> Generator[Run, None, None]:
         """Compute for about `seconds`, yield the run, until it has ended."""
         self.trainer.running = True
         for stage in self.trainer.stages:

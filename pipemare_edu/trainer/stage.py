@@ -138,8 +138,8 @@ class Stage:
 
         grads: one per output, or None for the loss itself.
         """
+        read = self.version_read(m)
         inputs, outputs, version = self.flying.pop(m)
-        read = self.version_read(version)
         roots, seeds = [], []
         for y, g in zip(outputs, grads or (None,), strict=True):
             if y is not None and y.requires_grad and (g is not None or grads is None):
@@ -160,9 +160,11 @@ class Stage:
                 flat.policy.after_backward(oldest)
         return tuple(None if x is None else x.grad for x in inputs)
 
-    def version_read(self, read: int) -> int:
-        """The version that a backward reads now, of a microbatch whose forward read `read`."""
-        return self.flats[0].policy.version_read(read, self.version) if self.flats else self.version
+    def version_read(self, m: int) -> int:
+        """The version that the backward of microbatch m, in flight, would read now."""
+        if not self._altered:
+            return self.version
+        return self._altered[0].policy.version_read(self.flying[m].version, self.version)
 
     def _swap_in(self, operation: str, read: int, asynchronous: bool) -> list[tuple[Flat, Tensor]]:
         """Write the weights that `operation` reads in place; returns what `_swap_out` needs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -137,7 +137,7 @@ class Trainer:
         metrics: Mapping[str, Callable[..., Any]] | None = None,
         seconds: float = 0.05,
         full_trace: bool = False,
-    ) -> Iterator[Run]:
+    ) -> Generator[Run, None, None]:
         """`fit` in chunks of about `seconds`; each yield is the run so far, the same object.
 
         Leaving the loop, or run.cancel(), stops the run.  full_trace keeps every event.

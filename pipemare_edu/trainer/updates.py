@@ -57,6 +57,8 @@ class StageOptimizer:
         self.optimizer: Optimizer = pair[0]
         self.scheduler: LRScheduler | None = pair[1]
         self._check()
+        for group in self.optimizer.param_groups:
+            _choose_fused(group)
         self.alone = (
             type(self.optimizer) not in _PER_PARAMETER
             or bool(self.optimizer._optimizer_step_pre_hooks)
@@ -145,6 +147,13 @@ class StageOptimizer:
         return [a.grad for a in self.aliases if a.grad is not None]
 
 
+def _choose_fused(group: dict[str, Any]) -> None:
+    """Use torch's fused kernels, which update a tensor in one pass, unless the caller chose."""
+    free = group.get("fused", False) is None and group.get("foreach") is None
+    if free and not group.get("differentiable") and not group.get("capturable"):
+        group["fused"] = all(p.dtype in _FUSED_DTYPES for p in group["params"]) or None
+
+
 def step_together(steps: Mapping[StageOptimizer, int]) -> None:
     """One optimizer step of every given stage, each with the number of its step.
 
@@ -152,7 +161,7 @@ def step_together(steps: Mapping[StageOptimizer, int]) -> None:
     StageError for what an optimizer or scheduler raises.
     """
     try:
-        with _scaled([(o, o.rate(step)) for o, step in steps.items()]):
+        with _scaled(_factors(steps)):
             _step(steps)
     finally:
         for o in steps:
@@ -163,6 +172,14 @@ def step_together(steps: Mapping[StageOptimizer, int]) -> None:
             setattr(o.optimizer, "_opt_called", True)  # noqa: B010  else the scheduler warns that no step was taken
             with _at(o, steps):
                 o.scheduler.step()
+
+
+def _factors(steps: Mapping[StageOptimizer, int]) -> list[tuple[StageOptimizer, float]]:
+    out = []
+    for o, step in steps.items():
+        with _at(o, steps):
+            out.append((o, o.rate(step)))
+    return out
 
 
 def _step(steps: Mapping[StageOptimizer, int]) -> None:
@@ -208,15 +225,10 @@ def _leader(members: Sequence[Optimizer]) -> Optimizer:
 
 
 def _joined(groups: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Neighbouring groups with the same settings as one group, updated by torch's fastest kernels
-    unless the caller chose others."""
+    """Neighbouring groups with the same settings as one group."""
     out: list[dict[str, Any]] = []
     for group in groups:
         settings = {k: v for k, v in group.items() if k not in ("params", "param_names")}
-        if settings.get("foreach") is None and settings.get("fused", False) is None:
-            settings["fused"] = all(p.dtype in _FUSED_DTYPES for p in group["params"]) or None
-        elif settings.get("foreach", ...) is None:
-            settings["foreach"] = True
         if out and settings == {k: v for k, v in out[-1].items() if k != "params"}:
             out[-1]["params"] += group["params"]
         else:
