@@ -7,6 +7,7 @@ random state and thread count are put back whenever the trainer lets go.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -35,6 +36,7 @@ class Sandbox:
     """Holds the caller's random state, thread count and gradient mode while the trainer computes.
 
     One intra-op thread inside, because the bits of a matrix product depend on the thread count.
+    Reference cycles wait for the end of the chunk: looking for them costs 2 to 4 % of a step.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -44,11 +46,15 @@ class Sandbox:
         self._states = [(g, g.get_state()) for g in self._generators]
         self._threads, self._grad = torch.get_num_threads(), torch.is_grad_enabled()
         torch.set_grad_enabled(True)
+        self._collects = gc.isenabled()
+        gc.disable()
         torch.set_num_threads(1)
 
     def __exit__(self, *_: object) -> None:
         torch.set_num_threads(self._threads)
         torch.set_grad_enabled(self._grad)
+        if self._collects:
+            gc.enable()
         self._set_random(self._states)
 
     @contextmanager

@@ -59,6 +59,7 @@ class Stashed(Newest):
     def __init__(self, newest: Tensor) -> None:
         super().__init__(newest)
         self.stash: dict[int, Tensor] = {}
+        self._spare: Tensor | None = None  # the last copy dropped: the next one takes its memory
 
     def alters(self, operation: str, read: int, version: int, asynchronous: bool) -> bool:
         return operation != "F" and read != version
@@ -71,12 +72,14 @@ class Stashed(Newest):
 
     def before_update(self, version: int, in_use: bool) -> None:
         if in_use:
-            self.stash[version] = self.newest.clone()
+            spare, self._spare = self._spare, None
+            kept = self.newest.clone() if spare is None else spare.copy_(self.newest)
+            self.stash[version] = kept
             self.peak = max(self.peak, len(self.stash) * self.newest.nbytes)
 
     def after_backward(self, oldest: int) -> None:
         for version in [v for v in self.stash if v < oldest]:
-            del self.stash[version]
+            self._spare = self.stash.pop(version)
 
     def held(self) -> dict[str, Tensor]:
         return {str(version): w for version, w in self.stash.items()}
