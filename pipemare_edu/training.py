@@ -71,7 +71,10 @@ def prepare(
     batch = whole("batch", setting.batch if batch is None else batch, 1, len(chosen.train[0]))
     peak = positive("rate", setting.rate if rate is None else rate, sys.float_info.max)
     microbatches = setting.microbatches if microbatches is None else microbatches
-    whole("microbatches", microbatches, 1, batch)
+    if whole("microbatches", microbatches, 1) > batch:
+        raise ValueError(
+            f"microbatches is {microbatches}: a batch of {batch} cannot be cut so often"
+        )
     every = whole("eval_every", max(1, steps // 8) if eval_every is None else eval_every, 1)
     whole("seed", seed, 0)
     if isinstance(method, str):
