@@ -76,7 +76,7 @@ def engine(rounds: int = 9, cases: list[Case] | None = None) -> Iterator[Row]:
 
 
 def _measure(case: Case, rounds: int) -> Row:
-    steps = max(40, 3200 // case.stages)
+    steps = min(400, max(40, 3200 // case.stages))
     batch = torch.randn(case.batch, case.width), torch.randn(case.batch, case.width)
     plain = _plain(case, batch, steps)
     runners = {name: _ours(case, method, batch, steps) for name, method in METHODS.items()}

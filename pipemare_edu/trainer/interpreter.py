@@ -28,7 +28,8 @@ from .methods import Method
 from .probe import Probe
 from .progress import Progress
 from .stage import Stage, Value, as_tuple
-from .updates import StageOptimizer, clip, squared_norm, step_together
+from .stepping import step_together
+from .updates import StageOptimizer, clip, squared_norm
 
 
 class Diverged(PipelineError):

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from . import randomness
+from .flat import Flat, Scratch, flatten, named_parameters
 from .weights import Newest
 
 Value = Tensor | tuple[Tensor | None, ...]
 Policy = Callable[[Tensor], Newest]
-Named = list[tuple[str, nn.Parameter]]
 
 
 class Read(NamedTuple):
@@ -33,14 +33,6 @@ class Flight(NamedTuple):
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor | None, ...]
     version: int
-
-
-class Flat(NamedTuple):
-    """All of a stage's trainable weights of one dtype, in one tensor that parameters view."""
-
-    weights: Tensor
-    named: Named
-    policy: Newest
 
 
 class Stage:
@@ -62,7 +54,7 @@ class Stage:
         self.peak_flying = 0
         self.saved_bytes = 0
         self.named = [
-            (name, p) for name, p in _named_parameters(layers, first_layer) if p.requires_grad
+            (name, p) for name, p in named_parameters(layers, first_layer) if p.requires_grad
         ]
         self.flats = [Flat(w, ps, policy(w)) for w, ps in flatten(self.named)]
         self._altered = [f for f in self.flats if type(f.policy) is not Newest]
@@ -223,49 +215,6 @@ class Stage:
         finally:
             for module, training in modes:
                 module.training = training
-
-
-class Scratch:
-    """One working buffer per dtype, as large as the largest stage that needs it."""
-
-    def __init__(self) -> None:
-        self.buffers: dict[tuple[torch.dtype, torch.device], Tensor] = {}
-
-    def keep(self, weights: Tensor) -> Tensor:
-        """A copy of `weights`, valid until the next call."""
-        kind = (weights.dtype, weights.device)
-        if kind not in self.buffers or len(self.buffers[kind]) < len(weights):
-            self.buffers[kind] = torch.empty_like(weights)
-        return self.buffers[kind][: len(weights)].copy_(weights)
-
-
-def _named_parameters(layers: Sequence[nn.Module], first: int) -> Named:
-    """Parameters as <layer>.<name>, each once: layers of one stage may share a tensor."""
-    named = [
-        (f"{j}.{name}", p)
-        for j, layer in enumerate(layers, start=first)
-        for name, p in layer.named_parameters()
-    ]
-    return list({id(p): (name, p) for name, p in reversed(named)}.values())[::-1]
-
-
-def flatten(named: Named) -> list[tuple[Tensor, Named]]:
-    """Move parameters into one flat tensor per dtype and device, and make them views of it.
-
-    An assignment to `.data` between a forward and its backward would be a trap (some layers would
-    read the old tensor); here it happens once, before any forward.
-    """
-    groups: dict[tuple[torch.dtype, torch.device], Named] = {}
-    for name, p in named:
-        groups.setdefault((p.dtype, p.device), []).append((name, p))
-    flats = []
-    for group in groups.values():
-        flat = torch.cat([p.detach().reshape(-1) for _, p in group])
-        parts = flat.split([p.numel() for _, p in group])
-        for (_, p), part in zip(group, parts, strict=True):
-            p.data = part.view(p.shape)
-        flats.append((flat, group))
-    return flats
 
 
 def _cloned(value: Value) -> Value:

@@ -16,13 +16,14 @@ from ..plan.split import check_split, split
 from . import checkpoint
 from .evaluation import Evaluation
 from .feed import Feed, check_sizes, length, sizes_ahead, starves_on_one_sample
+from .flat import Scratch
 from .interpreter import Interpreter
 from .methods import Method
 from .randomness import Sandbox
 from .registry import named
 from .run import Plan, Run
 from .session import Session, last
-from .stage import Scratch, Stage
+from .stage import Stage
 from .trace import Trace
 from .updates import StageOptimizer
 
@@ -32,7 +33,7 @@ class Trainer:
 
     layers        list of modules (or an nn.Sequential); each takes and returns a tensor or a tuple
                   of tensors.  They are trained in place; a stage's parameters become views of one
-                  flat tensor.
+                  flat tensor.  BatchNorm sees one microbatch at a time.
     loss          loss(output, target) -> mean over its count: samples, or loss.count(target)
     optimizer     called once per stage with trainable (name, parameter) pairs; returns a torch
                   optimizer or (optimizer, lr_scheduler), stepped once per minibatch
@@ -143,61 +144,50 @@ class Trainer:
         Leaving the loop, or run.cancel(), stops the run.  full_trace keeps every event.
         """
         self.refuse_while_running("start another run")
+        batches, steps = self._pass(batches, steps)
+        whole("every", every, 0)
+        self._check(batches, steps)
         sandbox = Sandbox(self.device)
+        evaluation = None
+        if evaluate is not None:
+            with sandbox:  # a loader that is read for evaluation draws nothing from the caller
+                pairs = _as_batches(evaluate)
+                evaluation = Evaluation(pairs, self.loss, metrics or {}, self.device)
+        stages = range(len(self.stages))
+        evaluates = evaluation is not None
+        plan = Plan(self.method, len(stages), self.microbatches, self.step, every, evaluates)
+        span = range(self.step, self.step + steps)
+        feed = Feed(
+            batches, self.microbatches, span, self.loss, self.device,
+            starves_on_one_sample(self.layers), self.seen, sandbox.outside,
+        )  # fmt: skip
+        interpreter = Interpreter(
+            self.stages, [plan.operations(i, span.stop) for i in stages], self.optimizers,
+            feed, self.method, self.loss, evaluation, self.clip, self.limit,
+        )  # fmt: skip
+        run = Run(self._config(steps), losses=interpreter.losses, plan=plan)
+        run.trace = Trace(len(stages), plan.full, full=full_trace)
+        self.random_state = torch.get_rng_state()
+        self.used, self.seen = self.seen, 0
+        return Session(self, interpreter, run, sandbox).chunks(seconds)
+
+    def _pass(self, batches: Iterable[Any], steps: int | None) -> tuple[Iterable[Any], int]:
+        """The batches and how many steps to take; None is what is left of one pass."""
         if steps is None:
             if length(batches) is None:
                 batches = list(batches)  # a stage's list has an end, so the pass is counted first
             if not length(batches):
                 raise ValueError("batches is empty: there are no minibatches to train on")
             steps = (length(batches) or 0) - self.seen
-        whole("steps", steps, 1)
-        whole("every", every, 0)
+        return batches, whole("steps", steps, 1)
+
+    def _check(self, batches: Iterable[Any], steps: int) -> None:
+        """Refuse in advance what is known to fail later."""
         starves = starves_on_one_sample(self.layers)
         for size, what in sizes_ahead(batches, self.seen + steps):
             check_sizes(size, self.microbatches, what, starves)
         for stage in self.stages:
             stage.check_views()
-        evaluation = None
-        if evaluate is not None:
-            with sandbox:  # a loader that is read for evaluation draws nothing from the caller
-                evaluation = Evaluation(
-                    _as_batches(evaluate), self.loss, metrics or {}, self.device
-                )
-        plan = Plan(
-            self.method,
-            len(self.stages),
-            self.microbatches,
-            self.step,
-            every,
-            evaluation is not None,
-        )
-        span = range(self.step, self.step + steps)
-        feed = Feed(
-            batches,
-            self.microbatches,
-            span,
-            self.loss,
-            self.device,
-            starves,
-            self.seen,
-            sandbox.outside,
-        )
-        interpreter = Interpreter(
-            self.stages,
-            [plan.operations(i, span.stop) for i in range(len(self.stages))],
-            self.optimizers,
-            feed,
-            self.method,
-            self.loss,
-            evaluation,
-            self.clip,
-            self.limit,
-        )
-        run = Run(self._config(steps), losses=interpreter.losses, plan=plan)
-        run.trace = Trace(len(self.stages), plan.full, full=full_trace)
-        self.random_state = torch.get_rng_state()
-        self.used, self.seen = self.seen, 0
-        return Session(self, interpreter, run, sandbox).chunks(seconds)
 
     def refuse_while_running(self, what: str) -> None:
         """RuntimeError if a run of this trainer is under way."""
@@ -224,6 +214,7 @@ class Trainer:
             "first_step": self.step,
             "seed": self.seed,
             "clip": self.clip,
+            "clip_over": "all stages" if self.method.synchronous else "each stage",
             "device": str(self.device),
             "workers": 0,
         }

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from pipemare_edu.trainer.stage import Scratch, Stage
+from pipemare_edu.trainer.flat import Scratch
+from pipemare_edu.trainer.stage import Stage
 from pipemare_edu.trainer.weights import Corrected, Newest, Stashed
 
 TAU, GAMMA = 3.0, 0.6
