@@ -122,19 +122,25 @@ class PipeDream(Method):
 class PipeMare(Method):
     """Asynchronous with the newest backward weights, and the paper's three fixes.
 
-    t1     annealing steps K of the learning-rate rescheduling, counted from the switch to
-           asynchronous; 0 = off
-    t2     D of the discrepancy correction, 0 < D < 1, or "theory" for gamma* itself; 0 = off
-    t3     synchronous warm-up steps; 0 = off
-    depth  "lockstep" (the paper's), "async-1f1b", or a list of depths
+    t1         annealing steps K of the learning-rate rescheduling, counted from the switch to
+               asynchronous; 0 = off
+    t2         D of the discrepancy correction, 0 < D < 1, or "theory" for gamma* itself; 0 = off
+    t3         synchronous warm-up steps; 0 = off
+    depth      "lockstep" (the paper's), "async-1f1b", or a list of depths
+    recompute  stages of a recompute segment; this version keeps all activations, so only 0
     """
 
     depth: Depth = "lockstep"
     t1: int = 0
     t2: float | str = 0.0
+    recompute: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.recompute != 0:
+            raise ValueError(
+                f"recompute is {self.recompute!r}: this version keeps all activations, recompute=0"
+            )
         if self.t2 != "theory" and not (isinstance(self.t2, int | float) and 0 <= self.t2 < 1):
             raise ValueError(f't2 is {self.t2!r}: give a decay between 0 and 1, or "theory"')
 

@@ -40,10 +40,12 @@ class Trainer:
     method        a method's name or value, such as pm.PipeMare(t1=400, t2=0.135)
     stages        how many, split by parameter counts; or a list of layer counts
     microbatches  N, cut from each minibatch
+    workers       processes besides this one: this version has none, so only 0
     device        "auto" (the CPU in this engine), or a torch device
     seed          keys every random draw of the layers, by (seed, layer, microbatch)
     clip          largest gradient norm: over all stages in synchronous methods, of each stage by
                   itself in asynchronous ones (during T3 too)
+    timeout       seconds that another process may be silent
     limit         a loss above it counts as diverged
 
     Raises ValueError (SplitError, DataError) for what cannot work, before anything runs.
@@ -61,6 +63,7 @@ class Trainer:
         device: str | torch.device = "auto",
         seed: int = 0,
         clip: float | None = None,
+        timeout: float = 60,
         limit: float = 1e4,
     ) -> None:
         if workers != 0:
@@ -75,6 +78,7 @@ class Trainer:
         self.microbatches = whole("microbatches", microbatches, 1)
         self.seed = whole("seed", seed, 0)
         self.clip = None if clip is None else positive("clip", clip)
+        self.timeout = positive("timeout", timeout)
         self.limit = positive("limit", limit)
         self.device = torch.device("cpu" if device == "auto" else device)
         for layer in self.layers:
@@ -217,6 +221,7 @@ class Trainer:
             "clip_over": "all stages" if self.method.synchronous else "each stage",
             "device": str(self.device),
             "workers": 0,
+            "timeout": self.timeout,
         }
 
 
