@@ -25,14 +25,20 @@ class Scratch:
     """One working buffer per dtype, as large as the largest stage that needs it."""
 
     def __init__(self) -> None:
-        self.buffers: dict[tuple[torch.dtype, torch.device], Tensor] = {}
+        self._sizes: dict[tuple[torch.dtype, torch.device], int] = {}
+        self._buffers: dict[tuple[torch.dtype, torch.device], Tensor] = {}
 
-    def keep(self, weights: Tensor) -> Tensor:
-        """A copy of `weights`, valid until the next call."""
+    def reserve(self, weights: Tensor) -> None:
+        """Weights like these will need room; said for all of them before the first `room`."""
         kind = (weights.dtype, weights.device)
-        if kind not in self.buffers or len(self.buffers[kind]) < len(weights):
-            self.buffers[kind] = torch.empty_like(weights)
-        return self.buffers[kind][: len(weights)].copy_(weights)
+        self._sizes[kind] = max(self._sizes.get(kind, 0), len(weights))
+
+    def room(self, weights: Tensor) -> Tensor:
+        """Where a copy of `weights` can stand while an operation runs."""
+        kind = (weights.dtype, weights.device)
+        if kind not in self._buffers:
+            self._buffers[kind] = weights.new_empty(self._sizes[kind])
+        return self._buffers[kind][: len(weights)]
 
 
 def named_parameters(layers: Sequence[nn.Module], first: int) -> Named:

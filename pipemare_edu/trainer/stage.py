@@ -58,7 +58,9 @@ class Stage:
         ]
         self.flats = [Flat(w, ps, policy(w)) for w, ps in flatten(self.named)]
         self._altered = [f for f in self.flats if type(f.policy) is not Newest]
-        self._scratch = scratch
+        self._scratch, self._rooms = scratch, list[Tensor]()
+        for flat in self._altered:
+            scratch.reserve(flat.weights)
         tensors = [p for layer in layers for p in (*layer.parameters(), *layer.buffers())]
         self.device = tensors[0].device if tensors else torch.device("cpu")
         self._generator = randomness.generator(self.device)
@@ -160,12 +162,15 @@ class Stage:
 
     def _swap_in(self, operation: str, read: int, asynchronous: bool) -> list[tuple[Flat, Tensor]]:
         """Write the weights that `operation` reads in place; returns what `_swap_out` needs."""
+        if not self._altered:
+            return []
+        if not self._rooms:
+            self._rooms = [self._scratch.room(flat.weights) for flat in self._altered]
         swapped = []
-        for flat in self._altered:
+        for flat, room in zip(self._altered, self._rooms, strict=True):
             if flat.policy.alters(operation, read, self.version, asynchronous):
-                newest = self._scratch.keep(flat.weights)
-                swapped.append((flat, newest))
-                flat.policy.write(newest, read)
+                swapped.append((flat, room.copy_(flat.weights)))
+                flat.policy.write(room, read)
         return swapped
 
     @staticmethod

@@ -98,6 +98,7 @@ class Corrected(Newest):
     def __init__(self, newest: Tensor, tau: float, gamma: float) -> None:
         super().__init__(newest)
         self.tau, self.gamma = tau, gamma
+        self._back = tau * (1.0 - gamma)  # how far a read steps back towards the average
         self.average = newest.clone()
         self._averaged = -1  # the last version that went into the average
         self.peak = self.average.nbytes
@@ -106,7 +107,7 @@ class Corrected(Newest):
         return operation == "B" and asynchronous
 
     def write(self, newest: Tensor, read: int) -> None:
-        lerp(newest, self.average, self.tau * (1.0 - self.gamma), out=self.newest)
+        lerp(newest, self.average, self._back, out=self.newest)
 
     def before_update(self, version: int, in_use: bool) -> None:
         if version != self._averaged:  # a run that was stopped may have prepared it already

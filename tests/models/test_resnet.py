@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import pipemare_edu as pm
-from pipemare_edu.models.resnet import basic_resnet, conv_norm
+from pipemare_edu.models.resnet import basic_resnet, bottleneck_resnet, conv_norm, resnet
 
 WIDTHS = (4, 4, 6)  # a block that keeps its shape, one that halves, one that halves and widens
 STRIDES = (1, 2, 2)
@@ -109,3 +109,86 @@ def test_kaiming_initialization_keeps_the_variance_of_a_relu_s_gradient():
     )
     assert conv.bias is None
     assert norm.weight.eq(1).all() and norm.bias.eq(0).all()
+
+
+def weighty(layers):
+    """Every module with weights of its own, layer by layer."""
+    return [
+        [m for m in layer.modules() if next(m.parameters(recurse=False), None) is not None]
+        for layer in layers
+    ]
+
+
+@pytest.mark.parametrize(
+    "depth, outputs, kind, convolutions, parameters",
+    [
+        (50, 10, "cifar", 53, 23_520_842),
+        (50, 1000, "imagenet", 53, 25_557_032),  # torchvision's resnet50, and so on
+        (101, 1000, "imagenet", 104, 44_549_160),
+        (152, 1000, "imagenet", 155, 60_192_808),
+    ],
+)
+def test_bottleneck_networks_have_one_weighty_module_a_layer(
+    depth, outputs, kind, convolutions, parameters
+):
+    with torch.device("meta"):
+        layers = resnet(depth, outputs, kind)
+    modules = weighty(layers)
+    assert [len(m) for m in modules] == [1] * (2 * convolutions + 1)
+    kinds = [type(m) for (m,) in modules]
+    assert kinds.count(nn.Conv2d) == kinds.count(nn.BatchNorm2d) == convolutions
+    assert kinds[-1] is nn.Linear
+    assert sum(p.numel() for layer in layers for p in layer.parameters()) == parameters
+
+
+def bottleneck_reference(layers, x, kind, blocks):
+    """Convolution, BatchNorm and the skips written out, from the weights in their order."""
+    modules = iter([m for (m,) in weighty(layers)])
+
+    def step(x, stride=1):
+        return convolved(x, (next(modules), next(modules)), stride)
+
+    x = step(x, 1 if kind == "cifar" else 2).relu()
+    if kind == "imagenet":
+        x = F.max_pool2d(x, 3, 2, 1)
+    for j, count in enumerate(blocks):
+        for i in range(count):
+            stride = 2 if j > 0 and i == 0 else 1
+            h = step(step(step(x).relu(), stride).relu())
+            x = (h + (step(x, stride) if i == 0 else x)).relu()
+    linear = next(modules)
+    assert next(modules, None) is None
+    return x.mean((2, 3)) @ linear.weight.T + linear.bias
+
+
+@pytest.mark.parametrize("kind, size", [("cifar", 16), ("imagenet", 64)])
+def test_resnet_50_equals_its_functional_composition(kind, size):
+    torch.manual_seed(0)
+    layers = resnet(50, 10, kind, width=4)
+    net = nn.Sequential(*layers).double()
+    x = torch.randn(4, 3, size, size, dtype=torch.float64)
+    out, expected = net(x), bottleneck_reference(layers, x, kind, (3, 4, 6, 3))
+    assert out.shape == (4, 10)
+    torch.testing.assert_close(out, expected)
+    weights, direction = list(net.parameters()), torch.randn_like(out)
+    torch.testing.assert_close(
+        torch.autograd.grad(out, weights, direction),
+        torch.autograd.grad(expected, weights, direction),
+    )
+
+
+def test_groups_halve_the_image_and_may_have_any_widths():
+    layers = bottleneck_resnet(1, (2, 1, 1), (4, 6, 6), 5, expansion=2)
+    assert len(layers) == 2 + (8 + 6) + 8 + 8 + 1
+    x, shapes = torch.randn(2, 1, 12, 12), []
+    for layer in layers:
+        x = layer(x)
+        shapes += [tuple(x.shape[1:])] if isinstance(x, torch.Tensor) else []
+    assert shapes == [(4, 12, 12)] * 2 + [(8, 12, 12)] * 2 + [(12, 6, 6), (12, 3, 3), (5,)]
+
+
+def test_what_no_resnet_has_is_refused():
+    with pytest.raises(ValueError, match="depth is 51: give one of 50, 101, 152"):
+        resnet(51)
+    with pytest.raises(ValueError, match="stem is 'mnist'"):
+        resnet(50, kind="mnist")
