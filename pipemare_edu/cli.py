@@ -127,9 +127,9 @@ def train(args: argparse.Namespace, _: list[str]) -> int:
     print(f"{args.task}, {method}: {run.status}" + (f" ({run.note})" if run.note else ""))
     if run.diverged:
         step, stage, what = run.diverged
-        print(f"diverged at step {step}, stage {stage + 1}: {what}")
+        print(f"diverged at step {step + 1}, stage {stage + 1}: {what}")
     for metric, values in run.metrics.items():
-        print(f"{metric}: {values[-1][1]:.4f} after {values[-1][0]} steps")
+        print(f"test {metric}: {values[-1][1]:.4f} after {values[-1][0]} steps")
     delays = ", ".join(f"{d.mean:.2f}" for d in run.staleness.forward)
     print(f"staleness of forward weights per stage: {delays}")
     u = run.utilization

@@ -24,11 +24,13 @@ class Evaluation:
         metrics: Mapping[str, Callable[..., Any]],
         device: torch.device,
     ) -> None:
-        if "loss" in metrics:
-            raise ValueError('a metric may not be called "loss": the loss is always measured')
         pairs = [split_pair(pair, k) for k, pair in enumerate(batches)]
         if not pairs:
             raise ValueError("evaluate has no batches: give at least one (inputs, targets) pair")
+        if not isinstance(metrics, Mapping):
+            raise ValueError(f"metrics is a {type(metrics).__name__}: give {{name: function}}")
+        if "loss" in metrics:
+            raise ValueError('a metric may not be called "loss": the loss is always measured')
         for name, metric in metrics.items():
             if not callable(metric):
                 raise ValueError(f"metric {name!r} is a {type(metric).__name__}, not a function")

@@ -7,7 +7,7 @@ PipeDream   asynchronous, stashed weights    PipeMare         asynchronous, newe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from torch import Tensor
@@ -23,7 +23,16 @@ Depth = str | Sequence[int]
 
 @dataclass(frozen=True)
 class Method:
-    """What the trainer asks of a method.  Override what differs, then `register` it.
+    """What the trainer asks of a method.  Override what differs, then `register` it:
+
+        @dataclass(frozen=True)
+        class Half(Method):
+            depth: Depth = "lockstep"
+
+            def rate(self, tau, step):
+                return 0.5 if tau > 1 else 1.0
+
+        register("half", Half())
 
     depth      a schedule's name or a list of depths (plan.schedules)
     t3         so many synchronous steps first
@@ -37,6 +46,12 @@ class Method:
     stashes: ClassVar[bool] = False  # does a backward read the version its forward read?
 
     def __post_init__(self) -> None:
+        for f in fields(self):
+            if vars(type(self)).get(f.name, f.default) != f.default:
+                raise TypeError(
+                    f"{type(self).__name__} sets {f.name} in a way that a dataclass does not see: "
+                    f"decorate it with @dataclass(frozen=True) and write  {f.name}: {f.type} = ..."
+                )
         if not isinstance(self.depth, str):
             object.__setattr__(self, "depth", tuple(self.depth))
         for name in ("t1", "t3"):

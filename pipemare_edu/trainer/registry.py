@@ -70,7 +70,7 @@ def named(name: str, fixes: Fixes | None = None) -> Method:
     if getattr(made, "t1", 0) == _UNKNOWN:
         raise ValueError(
             f"{name!r} needs a number of annealing steps, which a task has and a Trainer has not: "
-            "write pm.PipeMare(t1=..., t2=..., t3=...)"
+            "give the method as a value, such as pm.PipeMare(t1=..., t2=..., t3=...)"
         )
     return made
 
@@ -79,5 +79,5 @@ def unknown(what: str, name: str, known: object) -> str:
     """The message for a name that is not known, with the close match."""
     names = list(known)  # type: ignore[call-overload]
     close = difflib.get_close_matches(str(name).lower(), names, 1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"unknown {what} {name!r}: {hint}There are {', '.join(names)}"
+    hint = f": did you mean {close[0]!r}?" if close else "."
+    return f"unknown {what} {name!r}{hint} There are {', '.join(names)}"

@@ -52,14 +52,15 @@ class Utilization:
     measured: float | None = None
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """The run so far.  status: running, done, cancelled, diverged or failed.
 
     config      what was asked for, as text and numbers
     losses      one number per step: the minibatch's training loss
     metrics     {name: [(steps done, value)]} from evaluations; "loss" is among them
-    diverged    None or (step, stage, what), both counted from 0
+    diverged    None or (step, stage, what), both counted from 0; the stage is the first whose
+                weights are not finite any more, or the last one, where the loss is
     staleness   per stage, measured by version stamps beside what the lists imply
     memory      per stage {kind: bytes}, the most that was held at any time
     seconds     time spent computing
@@ -78,6 +79,16 @@ class Run:
     note: str = ""
     plan: Plan | None = field(default=None, repr=False)
     stop: bool = field(default=False, repr=False)
+
+    def __repr__(self) -> str:
+        loss = f", loss {self.losses[-1]:.4g}" if self.losses else ""
+        scores = "".join(
+            f", {name} {values[-1][1]:.4g}"
+            for name, values in self.metrics.items()
+            if name != "loss"
+        )
+        method = self.config.get("method", "?")
+        return f"<Run {method}: {self.status}, {self.steps} steps{loss}{scores}>"
 
     @property
     def steps(self) -> int:

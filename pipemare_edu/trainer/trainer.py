@@ -73,6 +73,15 @@ class Trainer:
         self.method = named(method) if isinstance(method, str) else method
         if not isinstance(self.method, Method):
             raise ValueError(f"method is {method!r}: give a name, or a value such as pm.GPipe()")
+        if isinstance(layers, nn.Module) and not isinstance(layers, Iterable):
+            raise SplitError(f"layers is one {type(layers).__name__}: give a list of modules")
+        if not callable(loss):
+            raise ValueError(f"loss is {loss!r}: give a function of (output, target)")
+        if not callable(optimizer):
+            raise ValueError(
+                f"optimizer is a {type(optimizer).__name__}: give a function that builds one, as "
+                "in  lambda named: torch.optim.SGD(named, lr=0.1)"
+            )
         self.layers, self.loss = list(layers), loss
         self.counts = stage_counts(self.layers, stages)
         self.microbatches = whole("microbatches", microbatches, 1)
@@ -80,7 +89,7 @@ class Trainer:
         self.clip = None if clip is None else positive("clip", clip)
         self.timeout = positive("timeout", timeout)
         self.limit = positive("limit", limit)
-        self.device = torch.device("cpu" if device == "auto" else device)
+        self.device = _device(device)
         for layer in self.layers:
             layer.to(self.device)
         taus = self.method.taus(len(self.counts), self.microbatches)
@@ -126,7 +135,7 @@ class Trainer:
 
         batches   iterable of (inputs, targets), iterated again while steps are left
         evaluate  held-out (inputs, targets) batches, or one pair: evaluated every `every` steps and
-                  after the last
+                  after the last; without it every and metrics say nothing
         metrics   {name: function(output, target) -> mean over its count}
 
         Ctrl-C returns the run so far.  A StageError carries it as `error.run`.
@@ -176,13 +185,15 @@ class Trainer:
         return Session(self, interpreter, run, sandbox).chunks(seconds)
 
     def _pass(self, batches: Iterable[Any], steps: int | None) -> tuple[Iterable[Any], int]:
-        """The batches and how many steps to take; None is what is left of one pass."""
+        """The batches and how many steps to take; None is what is left of the pass (after a
+        restore), or one pass."""
         if steps is None:
             if length(batches) is None:
                 batches = list(batches)  # a stage's list has an end, so the pass is counted first
             if not length(batches):
                 raise ValueError("batches is empty: there are no minibatches to train on")
-            steps = (length(batches) or 0) - self.seen
+            one = length(batches) or 1
+            steps = one - self.seen % one
         return batches, whole("steps", steps, 1)
 
     def _check(self, batches: Iterable[Any], steps: int) -> None:
@@ -266,3 +277,14 @@ def _as_batches(evaluate: Iterable[Any]) -> Iterable[Any]:
     """One (inputs, targets) pair of tensors counts as one batch."""
     lone = isinstance(evaluate, tuple) and len(evaluate) == 2 and isinstance(evaluate[1], Tensor)
     return [evaluate] if lone else evaluate
+
+
+def _device(device: str | torch.device) -> torch.device:
+    """The device to compute on; ValueError for one that is not here."""
+    try:
+        chosen = torch.device("cpu" if device == "auto" else device)
+    except RuntimeError:
+        raise ValueError(f'device is {device!r}: give "auto", "cpu" or "cuda"') from None
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device is {device!r}, and torch sees no GPU here")
+    return chosen

@@ -1,0 +1,91 @@
+"""What a first-time user writes, and what the trainer answers."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import mse_loss
+from torch.utils.data import DataLoader, TensorDataset
+
+import pipemare_edu as pm
+
+
+def net():
+    torch.manual_seed(0)
+    return [nn.Linear(3, 3) for _ in range(4)]
+
+
+def sgd(named):
+    return torch.optim.SGD(named, lr=0.1)
+
+
+def loader():
+    x = torch.randn(20, 3, generator=torch.Generator().manual_seed(0))
+    return DataLoader(TensorDataset(x, x), batch_size=4)
+
+
+def test_every_documented_name_is_accepted():
+    method = pm.PipeMare(t1=400, t2=0.135, t3=0, recompute=0, depth="lockstep")
+    trainer = pm.Trainer(
+        net(), mse_loss, sgd, method=method, stages=4, microbatches=2, workers=0, device="auto",
+        seed=0, clip=None, timeout=60,
+    )  # fmt: skip
+    run = trainer.fit(loader(), steps=None, evaluate=None, every=0, metrics={})
+    assert run.status == "done" and run.steps == 5
+    assert repr(run).startswith("<Run PipeMare(") and len(repr(run)) < 200
+
+
+@pytest.mark.parametrize("done", [5, 10, 7])
+def test_a_restored_trainer_goes_on_with_the_pass(done, tmp_path):
+    """One pass is five minibatches: after whole passes another one, else what is left of it."""
+    first = pm.Trainer(net(), mse_loss, sgd, "gpipe", 2)
+    first.fit(loader(), steps=done)
+    first.save(tmp_path / "state")
+    second = pm.Trainer(net(), mse_loss, sgd, "gpipe", 2)
+    second.restore(tmp_path / "state")
+    assert second.fit(loader()).steps == (5 if done % 5 == 0 else 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"layers": nn.Linear(3, 3)}, "give a list of modules"),
+        ({"loss": "mse"}, "loss is 'mse'"),
+        ({"optimizer": torch.optim.SGD([torch.zeros(1)], lr=1)}, "function that builds one"),
+        ({"device": "gpu"}, 'give "auto"'),
+        ({"workers": 2}, "workers is 2"),
+        ({"timeout": 0}, "timeout is 0"),
+    ],
+)
+def test_what_cannot_work_is_refused_in_plain_words(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        pm.Trainer(**({"layers": net(), "loss": mse_loss, "optimizer": sgd} | arguments))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a GPU that is absent")
+def test_a_gpu_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match="no GPU"):
+        pm.Trainer(net(), mse_loss, sgd, device="cuda")
+
+
+def test_a_method_that_sets_a_field_unseen_is_refused():
+    class Plain(pm.Method):
+        depth = "lockstep"
+
+    class Bare(pm.PipeMare):
+        t1 = 100
+
+    @dataclass(frozen=True)
+    class Right(pm.Method):
+        depth: str = "lockstep"
+
+    for wrong in (Plain, Bare):
+        with pytest.raises(TypeError, match="dataclass"):
+            wrong()
+    assert Right().depth == "lockstep" and Right(depth=[3, 1]).depth == (3, 1)
+
+
+def test_recompute_is_not_in_this_version():
+    with pytest.raises(ValueError, match="recompute=0"):
+        pm.PipeMare(recompute=2)
