@@ -19,19 +19,22 @@ MARKS = ("circle", "square", "diamond", "triangle-up", "star", "hexagon")
 
 
 def curves(
-    runs: Mapping[str, Run] | Sequence[Run],
+    runs: Mapping[str, Run] | Sequence[Run] | Run,
     metric: str | None = None,
     log: bool = True,
     title: str | None = None,
 ) -> Figure:
     """The training loss of every run over its steps, and beside it a metric of the evaluations.
 
-    runs    {label: run}, or runs, which are then labelled by their methods
+    runs    {label: run}, or a run or several, which are then labelled by their methods
     metric  a name in run.metrics; by default the first that is not "loss"
     log     a logarithmic loss axis
     A point of a long run's loss is a mean over `bucket(run)` steps.
     """
-    named = dict(runs) if isinstance(runs, Mapping) else _by_method(runs)
+    if isinstance(runs, Mapping):
+        named = dict(runs)
+    else:
+        named = _by_method(runs if isinstance(runs, Sequence) else [runs])
     metric = metric or _first_metric(named.values())
     size = max((bucket(run) for run in named.values()), default=1)
     traces = [t for i, (label, run) in enumerate(named.items()) for t in _traces(i, label, run)]
@@ -138,7 +141,9 @@ def _top(runs: Iterable[Run]) -> float | None:
 def _layout(metric: str | None, log: bool, size: int, top: float | None) -> dict[str, Any]:
     mean = f" (means of {size} steps)" if size > 1 else ""
     loss = axis(f"training loss{mean}", type="log" if log else "linear")
-    if not log:
+    if log:
+        loss["nticks"] = 3  # Plotly then labels 1, 2 and 5, or decades; not 9 8 7 6 ...
+    else:
         loss["rangemode"] = "tozero"
     if top is not None and not log:
         loss["range"] = [0, top]

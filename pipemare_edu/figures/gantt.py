@@ -9,33 +9,44 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from ..plan.clock import Event, Timeline
+from .settled import UNIT, settled
 from .style import COLOURS, HATCH, KINDS, Figure, axis, figure, listed, number
 
+if TYPE_CHECKING:
+    from ..trainer.run import Run
+
 ROW = 26  # pixels a stage
+TOTAL = "in flight, summed over stages"
 
 
 def gantt(
-    events: Timeline | Iterable[Event],
-    measured: bool = False,
+    events: Timeline | Iterable[Event] | Run,
+    measured: bool | None = None,
     memory: str = "total",
     title: str | None = None,
     span: tuple[float, float] | None = None,
 ) -> Figure:
     """Draw events as bars, a row per stage (counted from 1), and the memory strip.
 
-    events    a Timeline of the clock, or events: of a run (see `replay`), in any order
-    measured  False: times are model time.  True: times are seconds, drawn as milliseconds
+    events    a Timeline of the clock, events in any order (see `replay`), or a run: the end of
+              what it kept, settled, and each stage as if on a device of its own
+    measured  False: times are model time.  True: times are seconds, drawn as milliseconds.
+              By default True for a run and False for anything else
     memory    "total", or "stages" for a stack of theirs
     title     the message; by default how much of the time the stages are idle
     span      (from, to) in the events' own time: the part that is shown and counted
     Raises ValueError without events.
     """
+    if not isinstance(events, Timeline | Iterable):
+        measured = measured is not False
+        events, window = settled(events, None if measured else UNIT)
+        span = span or window
     every = _rows(events)
     unit, scale = ("ms", 1000.0) if measured else ("units", 1.0)
     first, last = span or _span(every)
@@ -54,7 +65,7 @@ def gantt(
         ],
         title or f"{stages}, each on a device of its own: idle {share:.0%} of the time",
         _words(rows, idle, last - first, (unit, scale), flights),
-        **_layout(len(rows), measured, (first * scale, last * scale)),
+        **_layout(len(rows), bool(measured), memory, (first * scale, last * scale)),
     )
 
 
@@ -102,7 +113,7 @@ def _bars(rows: Sequence[Sequence[Event]], unit: str, scale: float) -> Iterator[
             "reads weight version %{customdata[0]}<br>"
             f"start %{{customdata[1]:.4~g}} {unit}, takes %{{customdata[2]:.3~g}} {unit}"
             "<extra></extra>",
-            marker=_marker(look.colour, look.hatch),
+            marker=_marker(kind),
         )
         yield go.Bar(bar)
 
@@ -120,11 +131,18 @@ def _bar(events: Sequence[Event], name: str, scale: float) -> dict[str, Any]:
     }
 
 
-def _marker(colour: str, hatch: str) -> dict[str, Any]:
-    white = "rgba(255,255,255,0.45)"
-    pattern = {"shape": hatch, "fillmode": "overlay", "fgcolor": white, "size": 6, "solidity": 0.2}
-    # The outline keeps an update that takes no time visible.
-    return {"color": colour, "pattern": pattern, "line": {"color": colour, "width": 1}}
+def _marker(kind: str) -> dict[str, Any]:
+    look, white = KINDS[kind], "rgba(255,255,255,0.45)"
+    pattern = {
+        "shape": look.hatch,
+        "fillmode": "overlay",
+        "fgcolor": white,
+        "size": 6,
+        "solidity": 0.2,
+    }
+    # The outline keeps bars of one kind apart, and an update that takes no time visible.
+    line = {"color": look.colour, "width": 1} if kind in "UE" else {"color": "white", "width": 0.5}
+    return {"color": look.colour, "pattern": pattern, "line": line}
 
 
 def _idle_bars(gaps: Sequence[Event], unit: str, scale: float) -> go.Bar:
@@ -170,7 +188,7 @@ def _strips(
 ) -> list[go.Scatter]:
     """The step lines of the memory strip; `flights` has one for each stage, and then the total."""
     if memory == "total":
-        return [_strip(flights[-1], "in flight, all stages", scale, COLOURS[-1])]
+        return [_strip(flights[-1], TOTAL, scale, COLOURS[-1])]
     times = sorted({time for steps in flights[:-1] for time, _ in steps})
     strips = []
     for i, steps in enumerate(flights[:-1], start=1):
@@ -209,7 +227,7 @@ def _rgb(colour: str) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def _layout(stages: int, measured: bool, span: tuple[float, float]) -> dict[str, Any]:
+def _layout(stages: int, measured: bool, memory: str, span: tuple[float, float]) -> dict[str, Any]:
     chart, strip = ROW * stages + 20, 64
     height = chart + strip + 140
     low = strip / (chart + strip + 18)
@@ -230,7 +248,16 @@ def _layout(stages: int, measured: bool, span: tuple[float, float]) -> dict[str,
             showgrid=False,
             zeroline=False,
         ),
-        "yaxis2": axis("in flight", domain=[0, low], rangemode="tozero", nticks=4),
+        "yaxis2": axis("", domain=[0, low], rangemode="tozero", nticks=4),
+        "annotations": [
+            {
+                "text": TOTAL if memory == "total" else "in flight, stage upon stage",
+                "font": {"size": 11},
+                "showarrow": False,
+                **{"xref": "paper", "x": 0, "xanchor": "left"},
+                **{"yref": "paper", "y": low, "yanchor": "bottom", "yshift": -2},
+            }
+        ],
     }
 
 

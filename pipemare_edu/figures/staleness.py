@@ -70,7 +70,7 @@ def staleness_bars(
         barmode="group",
         bargap=0.25,
         xaxis=axis("stage", tickvals=stages, showgrid=False),
-        yaxis=axis("updates behind", rangemode="tozero"),
+        yaxis=axis("updates old", rangemode="tozero"),
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0.0},
         margin={"l": 60, "r": 15, "t": 70, "b": 45},
     )
@@ -80,7 +80,7 @@ def _formula(stages: np.ndarray, formula: Sequence[float]) -> go.Scatter:
     return go.Scatter(
         x=stages,
         y=np.array(formula, dtype=float),
-        name="formula D/N",
+        name="formula τ",
         mode="markers",
         marker={"symbol": "diamond-open", "size": 11, "color": GREY, "line": {"width": 2}},
         hovertemplate="stage %{x}: formula %{y:.3g}<extra></extra>",

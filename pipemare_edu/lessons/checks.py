@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import textwrap
 from typing import Any
 
@@ -42,8 +43,15 @@ def hint(id: str) -> Note:
 
 
 def solution(id: str) -> Note:
-    """The reference solution's code."""
-    code = textwrap.dedent(inspect.getsource(find(id).reference))
+    """The reference solution's code, to be run in the lesson as it stands."""
+    exercise = find(id)
+    reference = exercise.reference
+    code = textwrap.dedent(inspect.getsource(reference))
+    names = ", ".join(inspect.signature(reference).parameters)
+    # Without annotations: what they name is not imported in the lesson.
+    code = re.sub(r"^def (\w+)\(.*:$", rf"def \1({names}):", code, count=1, flags=re.MULTILINE)
+    if not exercise.function:
+        code += f"\n{reference.__name__}({exercise.given})\n"
     return Note(f"A solution of {id} (there may be others):\n\n" + textwrap.indent(code, "    "))
 
 

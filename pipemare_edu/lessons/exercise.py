@@ -40,6 +40,9 @@ class Exercise:
     reference   (*given) -> the reference answer; the answer itself if that is a function
     target      a right answer that misses it is right but over the target
     function    whether an answer is a function
+    read        puts an answer in the one form that the properties look at; ValueError, with a
+                sentence for the learner, if it cannot
+    given       the name, in the lesson, of what the answer is about
     """
 
     id: str
@@ -49,6 +52,8 @@ class Exercise:
     reference: Callable[..., Any]
     target: Property | None = None
     function: bool = False
+    read: Callable[[Any], Any] = lambda answer: answer
+    given: str = ""
 
     def answer(self, *given: Any) -> Any:
         """The reference answer."""
@@ -91,6 +96,13 @@ def judge(exercise: Exercise, answer: Any, *given: Any) -> Verdict:
     """The verdict on an answer; an error in the learner's code is a wrong answer, never raised."""
     if answer is ...:
         return Verdict(exercise.id, "not attempted")
+    if exercise.given and not given:
+        call = f'check("{exercise.id}", your answer, {exercise.given})'
+        return Verdict(exercise.id, "wrong", f"The check needs to see {exercise.given}: {call}.")
+    try:
+        answer = exercise.read(answer)
+    except ValueError as error:
+        return Verdict(exercise.id, "wrong", str(error))
     if exercise.function:
         if not callable(answer):
             return Verdict(exercise.id, "wrong", f"An answer is {exercise.expects}.")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from .notes import Note
@@ -12,16 +15,31 @@ if TYPE_CHECKING:
 
 
 def predict(name: str, value: Any) -> Note:
-    """Record what you expect, under `name`; `...` takes a prediction back."""
+    """Record the number that you expect, under `name`; `...` takes a prediction back.
+
+    A text that starts with a number, such as "40 %", counts as that number.
+    """
+    PROGRESS.predictions.pop(name, None)
     if value is ...:
-        PROGRESS.predictions.pop(name, None)
         return Note(f"No prediction of {name} yet: put your guess in place of the ... above.")
-    PROGRESS.predictions[name] = value
-    return Note(f"Noted: you predict {value} for {name}.")
+    number = _number(value)
+    if number is None:
+        return Note(f"A prediction is a number, such as 40, so {value!r} is not noted.")
+    PROGRESS.predictions[name] = number
+    return Note(f"Noted: you predict {number} for {name}.")
+
+
+def _number(value: Any) -> Any:
+    """The number that `value` is, or that it begins with and that is the only one in it."""
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*([-+]?\d+(?:\.\d+)?)\D*", value)
+        return None if found is None else float(found[1]) if "." in found[1] else int(found[1])
+    known = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    return value if known else None
 
 
 def prediction(name: str) -> Any:
-    """What was predicted under `name`, or None."""
+    """The number that was predicted under `name`, or None."""
     return PROGRESS.predictions.get(name)
 
 
@@ -38,12 +56,12 @@ def compare(name: str, measured: float, unit: str = "", digits: int = 0) -> Note
 
 def draw(figure: Figure, name: str, axis: str = "y", row: int | None = None) -> Figure:
     """Draw a prediction over a figure as a dashed line at that value of an axis, and return the
-    figure.  A prediction that is missing, or not a number, draws nothing.
+    figure.  A prediction that is missing draws nothing.
 
     axis  "x" or "y"; row is the subplot's, in a figure that has several
     """
     value = prediction(name)
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if value is not None:
         line = figure.add_vline if axis == "x" else figure.add_hline
         where = {} if row is None else {"row": row, "col": 1}
         line(value, line_dash="dash", line_color="#CC79A7", annotation_text="predicted", **where)

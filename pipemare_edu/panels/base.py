@@ -191,12 +191,12 @@ class Panel:
             if error is not None:
                 raise error
             word, sentence = self.outcome()
-            self.say(sentence)
+            self._redraw(live=False)  # before the sentence: nothing is drawn after it
+            self._show_goal()
             if word == "done":
                 self.progress.value = 1.0
             self.progress.bar_style = "success" if word == "done" else "warning"
-            self._redraw(live=False)
-            self._show_goal()
+            self.say(sentence)
         except Exception as problem:
             self._fail(problem)
         finally:

@@ -27,8 +27,8 @@ def _trained_well(run: Run) -> bool:
 
 
 GOAL = Goal(
-    "Train with an asynchronous method, pipedream or one of the pipemares, to a score above 90 on "
-    "data that it has not seen.",
+    "Train with an asynchronous method, pipedream or one of the pipemares, to a test accuracy "
+    "above 90 %.",
     lambda panel: any(_trained_well(run) for run in panel.runs.values()),
 )
 

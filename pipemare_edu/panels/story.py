@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..figures import Figure, curves, gantt, placeholder, replay, staleness_bars
-from ..plan.clock import Event
+from ..figures import Figure, curves, gantt, placeholder, staleness_bars
 from ..trainer.run import Run
 
 Settings = Mapping[str, Any]
-BARS = 500  # most operations in the chart of a run
-UNIT = {"F": 1.0, "B": 1.0, "R": 1.0, "E": 1.0}  # model time of an operation
 SHORT = {"stages": "P={}", "microbatches": "N={}", "rate": "rate {:.3g}", "steps": "{} steps"}
 
 
@@ -73,26 +70,7 @@ def figures(
 def _chart(run: Run | None, time: str) -> Figure:
     if run is None or not run.trace.count:
         return placeholder("The Gantt chart of your last run appears here", 180)
-    unit = None if time == "measured" else UNIT
-    events = replay(run.trace.events[-run.trace.window :], unit)
-    return gantt(events, measured=unit is None, span=_steady(events))
-
-
-def _steady(events: Sequence[Event]) -> tuple[float, float] | None:
-    """The last part of a longer run in which its pipe is neither filling nor draining.
-
-    What came before `events` counts as done at once, so at first stages wait in a wave that is none
-    of the run's.  It is over when the first gradient of the last stage has come to the first.
-    """
-    if len(events) <= BARS:
-        return None
-    last = max(e.stage for e in events)
-    turned = min((e.index for e in events if e.stage == last and e.kind == "B"), default=0)
-    settled = [e.start for e in events if e.stage == 0 and e.kind == "B" and e.index >= turned]
-    end = max((e.end for e in events if e.stage == 0 and e.kind == "F"), default=0.0)
-    shown = sorted(e.start for e in events if e.start < end)[-BARS:]
-    start = max([*settled[:1], *shown[:1]], default=end)
-    return (start, end) if start < end else None
+    return gantt(run, measured=time == "measured")
 
 
 def _staleness(run: Run | None) -> Figure:

@@ -51,6 +51,8 @@ CLICK_UNTIL = """async ([name, condition]) => {
   button.click();
   return await until(new Function('return ' + condition)(), performance.now());
 }"""
+CAN_RUN = """() => [...document.querySelectorAll('button')]
+  .some(b => b.innerText.trim() === 'Run' && !b.disabled)"""
 ANSWER = """async () => {
   const start = performance.now();
   const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
@@ -90,6 +92,18 @@ def run_and_cancel(page: Any, curves: int) -> dict[str, float]:
     return {"first point": first, "answer": median(answered), "cancelled": cancelled}
 
 
+def drawn(page: Any) -> list[int]:
+    """The points, once they are the same in two looks: a page draws after it was told."""
+    before = page.evaluate(POINTS)
+    for _ in range(20):
+        page.wait_for_timeout(250)
+        now = page.evaluate(POINTS)
+        if now == before:
+            break
+        before = now
+    return before
+
+
 def press_right(page: Any, label: str) -> None:
     """Move a slider with the keyboard."""
     slider = page.locator(f".widget-inline-hbox:has(label:text-is('{label}')) .noUi-handle").first
@@ -126,7 +140,8 @@ def test_live_training(lab, page, tmp_path, capsys):
     assert medians["answer"] < 3 * 300
     assert medians["cancelled"] < 3 * 1000
 
-    seen = page.evaluate(POINTS)
+    page.wait_for_function(CAN_RUN, timeout=20_000)
+    seen = drawn(page)
     page.wait_for_timeout(500)
     assert page.evaluate(POINTS) == seen, "the curve grew after the run was cancelled"
     page.evaluate(RUN_CELL, 2)

@@ -77,6 +77,10 @@ def test_long_runs_are_drawn_as_means():
     assert len(figure.to_json()) < 20_000
 
 
+def test_one_run_alone():
+    assert curves(GOOD) == curves([GOOD])
+
+
 def test_runs_of_one_method_get_different_labels():
     names = [trace.name for trace in curves([GOOD, GOOD]).data[:2]]
     assert names == ["PipeMare()", "PipeMare() (2)"]

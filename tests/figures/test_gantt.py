@@ -89,6 +89,20 @@ def test_a_span_shows_and_counts_that_part_only():
     assert len(bars(steady)["forward"].x) < len(bars(whole)["forward"].x)
 
 
+@pytest.mark.parametrize(
+    "memory, says", [("total", "summed over stages"), ("stages", "upon stage")]
+)
+def test_the_strip_says_what_it_counts(memory, says):
+    (label,) = gantt(simulate(schedule("gpipe", 2, 2, 1)), memory=memory).layout.annotations
+    assert label.text.startswith("in flight, ") and says in label.text
+
+
+def test_an_outline_keeps_bars_of_one_kind_apart():
+    found = bars(gantt(simulate(schedule("gpipe", 2, 2, 1))))
+    assert found["forward"].marker.line.color != found["forward"].marker.color
+    assert found["update"].marker.line.color == found["update"].marker.color  # it takes no time
+
+
 def test_message_and_description():
     figure = gantt(simulate(schedule("gpipe", 4, 8, 1)))
     assert figure.layout.title.text == "4 stages, each on a device of its own: idle 27% of the time"

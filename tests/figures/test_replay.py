@@ -6,6 +6,7 @@ import pytest
 
 import pipemare_edu as pm
 from pipemare_edu.figures import gantt, replay
+from pipemare_edu.figures.settled import UNIT, settled
 from pipemare_edu.plan.clock import Event, simulate
 from pipemare_edu.plan.schedules import schedule
 
@@ -45,6 +46,14 @@ def test_a_full_pipe_has_no_bubbles_in_model_time():
     ordered = sorted((e for row in timeline.events for e in row), key=lambda e: e.start)
     middle = replay([e for e in ordered if 20 <= e.start < 60], {"F": 1.0, "B": 1.0})
     assert "idle 0%" in gantt(middle, span=(5.0, 35.0)).layout.title.text
+
+
+@pytest.mark.parametrize("measured, unit", [(None, "ms"), (True, "ms"), (False, "model time")])
+def test_a_run_is_drawn_as_the_panel_draws_it(run, measured, unit):
+    chart = gantt(run, measured)
+    events, span = settled(run, UNIT if measured is False else None)
+    assert chart == gantt(events, measured is not False, span=span)
+    assert unit in chart.layout.xaxis.title.text and span is not None
 
 
 def test_events_with_a_gap_are_refused():

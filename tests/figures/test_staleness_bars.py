@@ -18,7 +18,7 @@ def test_measured_and_implied_bars_and_the_formulas_marks():
     assert list(measured.y) == list(implied.y) == list(formula.y) == TAUS
     assert (measured.type, implied.type, formula.type) == ("bar", "bar", "scatter")
     assert implied.marker.pattern.shape == "/" and not measured.marker.pattern.shape
-    assert formula.mode == "markers"
+    assert formula.mode == "markers" and formula.name == "formula τ"
 
 
 def test_message_says_whether_they_agree():

@@ -40,6 +40,21 @@ def test_drawn_where_it_belongs(axis: str, ends: tuple[str, str]) -> None:
     assert [line[end] for end in ends] == [30, 30]
 
 
+@pytest.mark.parametrize("text, value", [("40 %", 40), ("40", 40), (" 12.5 ms", 12.5)])
+def test_a_number_in_a_text(text: str, value: float) -> None:
+    predict("idle", text)
+    assert compare("idle", 41.26, "%").endswith(f"you predicted {value} %.")
+
+
+@pytest.mark.parametrize("value", ["a lot", "3 or 4", True, None, float("nan"), [1]])
+def test_no_number_is_refused_in_words(value: object) -> None:
+    predict("idle", 30)
+    assert f"A prediction is a number, such as 40, so {value!r} is not noted" in predict(
+        "idle", value
+    )
+    assert prediction("idle") is None
+
+
 @pytest.mark.parametrize("value", [..., "a lot", True])
 def test_nothing_to_draw(value: object) -> None:
     predict("idle", value)

@@ -77,6 +77,17 @@ async def test_run_and_wait():
 
 
 @in_loop
+async def test_the_last_drawing_comes_before_the_last_words():
+    panel, order = Counting(), []
+    panel.figures["count"].observe(lambda _: order.append("drawn"), "spec")
+    panel.say = order.append
+    panel.run.observe(lambda _: order.append("run again"), "disabled")
+    panel.run.click()
+    await panel.wait()
+    assert order[-3:] == ["drawn", "Done.", "run again"]
+
+
+@in_loop
 async def test_the_loop_goes_on_while_a_panel_works_and_cancel_stops_it():
     panel = Counting(upto=10**6)
     panel.run.click()

@@ -57,12 +57,12 @@ for stage, operations in enumerate(pm.schedule("gpipe", stages=4, microbatches=4
     print(f"stage {stage}: {operations}")
 
 # %% [markdown]
-# Four equal lists. The waiting is not in them; it follows from them: stage 2 cannot do `F0` before
+# Four equal lists; the waiting follows from them: stage 2 cannot do `F0` before
 # stage 1 has, and stage 1 cannot do `B0` before stage 2 has.
 #
 # **Exercise 0.1.** From its forward to its backward a microbatch is *in flight* at a stage, which
-# keeps its activations. Write a list for one stage and one minibatch of three
-# microbatches, with at most two in flight at any time. Keep the backwards in order: 0, 1, 2.
+# keeps its activations. Write a list for one stage and one minibatch of three microbatches, with
+# the backwards in order: 0, 1, 2. The target: at most two in flight at any time.
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
@@ -134,10 +134,12 @@ figures.gantt(step, measured=True)
 # Here, the stages take turns on one processor; the chart places their durations as if each had a
 # device of its own. And because other programs disturb measurements, a bar has the median length
 # of its kind at its stage.
+#
+# Stages count from 1 in text and from 0 in code; microbatches and updates count from 0 in both.
 
 # %%
 share = 100 * lessons.idle_share(step, stage=0)
-assert 25 < share < 75
+assert 25 < share < 75  # asserts check the course itself
 print(lessons.compare(IDLE, share, "%"))
 clock = pm.simulate(pm.schedule("gpipe", stages=4, microbatches=4))
 print(f"if all forwards and backwards took equally long: {100 * clock.idle:.1f} %")
@@ -145,33 +147,31 @@ print(f"if all forwards and backwards took equally long: {100 * clock.idle:.1f} 
 # %% [markdown]
 # The second number is the textbook's: with $P$ stages and $N$ microbatches, $(P-1)/(N+P-1)$ of the
 # time is idle, here 3/7. The measured share may differ: real stages are not equally fast, and
-# updates take time too. This course shows both, formula and run, wherever it can.
+# updates take time too.
 #
-# **Exercise 0.2.** Read off the chart how long stage 4 is idle in this step, in milliseconds. A
-# tenth of the chart's length to either side is close enough. (Times are measured anew after a
-# restart.)
+# **Exercise 0.2.** Read off the chart how long stage 4 is idle in this step, in microseconds (a
+# millisecond has 1000). A tenth of the chart's length to either side is close enough. Times are
+# measured anew after a restart.
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
 whole = max(event.end for event in step) - min(event.start for event in step)
 busy = sum(event.end - event.start for event in step if event.stage == 3)
-idle_ms = 1000 * (whole - busy)
+idle_us = 1e6 * (whole - busy)
 # STUB
-# idle_ms = ...  # a number
+# idle_us = ...  # a number
 # END SOLUTION
-check("0.2", idle_ms, step)
+check("0.2", idle_us, step)
 
 # %% [markdown]
-# Stages count from 1 in text and from 0 in code; microbatches and updates count from 0 in both.
-#
 # ## And if nobody waits?
 #
-# An asynchronous pipeline sends the next minibatch in while the last is on its way. Between a
-# forward and the update that uses its gradient, other updates happen. How many, at stage 1, on
-# average?
+# An asynchronous pipeline sends the next minibatch in while the last is on its way. When an
+# update uses a gradient, the weights that its forward read are some *updates old*. How many, at
+# stage 1, on average?
 
 # %%
-AGE = "updates in between at stage 1"
+AGE = "how many updates old stage 1's weights are"
 # BEGIN SOLUTION
 predict(AGE, 1)
 # STUB
@@ -179,8 +179,8 @@ predict(AGE, 1)
 # END SOLUTION
 
 # %% [markdown]
-# The same network, data and seed, now with `PipeMare`, all three fixes off. The chart shows three
-# steps.
+# The same network, data and seed, now with `PipeMare`, all three fixes off. Three steps, cut
+# from the middle of the run:
 
 # %%
 pipemare = train(pm.PipeMare())
@@ -233,7 +233,7 @@ print(await panel.wait(), "- goal reached:", panel.reached())
 # %%
 panel.controls["stages"].value = 12
 panel.run.click()
-print(await panel.wait())
+print(await panel.wait(), "- diverged:", panel.result().diverged is not None)
 assert panel.result().diverged
 figures.curves(panel.runs)
 
