@@ -58,6 +58,10 @@ class Stage:
         ]
         self.flats = [Flat(w, ps, policy(w)) for w, ps in flatten(self.named)]
         self._altered = [f for f in self.flats if type(f.policy) is not Newest]
+        policies = [f.policy for f in self._altered]
+        self._releasing = [
+            p for p in policies if type(p).after_backward is not Newest.after_backward
+        ]
         self._scratch, self._rooms = scratch, list[Tensor]()
         for flat in self._altered:
             scratch.reserve(flat.weights)
@@ -148,10 +152,10 @@ class Stage:
         self.reads[
             Read(self.version >= self.full_from, self.version - version, self.version - read)
         ] += 1
-        if self._altered:
+        if self._releasing:
             oldest = next(iter(self.flying.values())).version if self.flying else self.version
-            for flat in self._altered:
-                flat.policy.after_backward(oldest)
+            for policy in self._releasing:
+                policy.after_backward(oldest)
         return tuple(None if x is None else x.grad for x in inputs)
 
     def version_read(self, m: int) -> int:
