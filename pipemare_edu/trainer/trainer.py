@@ -66,22 +66,10 @@ class Trainer:
         timeout: float = 60,
         limit: float = 1e4,
     ) -> None:
-        if workers != 0:
-            raise ValueError(
-                f"workers is {workers!r}: this engine runs every stage here, workers=0"
-            )
+        _check_arguments(layers, loss, optimizer, workers)
         self.method = named(method) if isinstance(method, str) else method
         if not isinstance(self.method, Method):
             raise ValueError(f"method is {method!r}: give a name, or a value such as pm.GPipe()")
-        if isinstance(layers, nn.Module) and not isinstance(layers, Iterable):
-            raise SplitError(f"layers is one {type(layers).__name__}: give a list of modules")
-        if not callable(loss):
-            raise ValueError(f"loss is {loss!r}: give a function of (output, target)")
-        if not callable(optimizer):
-            raise ValueError(
-                f"optimizer is a {type(optimizer).__name__}: give a function that builds one, as "
-                "in  lambda named: torch.optim.SGD(named, lr=0.1)"
-            )
         self.layers, self.loss = list(layers), loss
         self.counts = stage_counts(self.layers, stages)
         self.microbatches = whole("microbatches", microbatches, 1)
@@ -93,28 +81,9 @@ class Trainer:
         for layer in self.layers:
             layer.to(self.device)
         taus = self.method.taus(len(self.counts), self.microbatches)
-        firsts = [0, *accumulate(self.counts)]
-        self._scratch = Scratch()
-        self.stages = [
-            Stage(
-                i,
-                self.layers[firsts[i] : firsts[i + 1]],
-                firsts[i],
-                lambda flat, tau=tau: self.method.weights(flat, tau),  # type: ignore[misc]
-                self._scratch,
-                seed,
-            )
-            for i, tau in enumerate(taus)
-        ]
+        self.stages = self._stages(taus)
         self.optimizers = [
-            StageOptimizer(
-                stage.index,
-                stage.named,
-                lambda pairs: self.method.optimizer(optimizer, pairs),
-                lambda step, tau=tau: self.method.factor(tau, step),  # type: ignore[misc]
-            )
-            if stage.named
-            else None
+            self._optimizer(stage, tau, optimizer) if stage.named else None
             for stage, tau in zip(self.stages, taus, strict=True)
         ]
         self.step = 0  # optimizer steps taken so far, by every stage
@@ -122,6 +91,29 @@ class Trainer:
         self.used = 0  # minibatches of its data that the last fit has used or passed over
         self.running = False  # between the first chunk of a fit and its end
         self.random_state = torch.get_rng_state()  # the caller's, when the last fit began
+
+    def _stages(self, taus: Sequence[float]) -> list[Stage]:
+        firsts = [0, *accumulate(self.counts)]
+        scratch = Scratch()
+        return [
+            Stage(
+                i,
+                self.layers[firsts[i] : firsts[i + 1]],
+                firsts[i],
+                lambda flat, tau=tau: self.method.weights(flat, tau),  # type: ignore[misc]
+                scratch,
+                self.seed,
+            )
+            for i, tau in enumerate(taus)
+        ]
+
+    def _optimizer(self, stage: Stage, tau: float, build: Callable[..., Any]) -> StageOptimizer:
+        return StageOptimizer(
+            stage.index,
+            stage.named,
+            lambda pairs: self.method.optimizer(build, pairs),
+            lambda step: self.method.factor(tau, step),
+        )
 
     def fit(
         self,
@@ -234,6 +226,21 @@ class Trainer:
             "workers": 0,
             "timeout": self.timeout,
         }
+
+
+def _check_arguments(layers: Any, loss: Any, optimizer: Any, workers: Any) -> None:
+    """ValueError for what is of another kind than the Trainer takes."""
+    if workers != 0:
+        raise ValueError(f"workers is {workers!r}: this engine runs every stage here, workers=0")
+    if isinstance(layers, nn.Module) and not isinstance(layers, Iterable):
+        raise SplitError(f"layers is one {type(layers).__name__}: give a list of modules")
+    if not callable(loss):
+        raise ValueError(f"loss is {loss!r}: give a function of (output, target)")
+    if not callable(optimizer):
+        raise ValueError(
+            f"optimizer is a {type(optimizer).__name__}: give a function that builds one, as "
+            "in  lambda named: torch.optim.SGD(named, lr=0.1)"
+        )
 
 
 def stage_counts(layers: Sequence[nn.Module], stages: int | Sequence[int]) -> tuple[int, ...]:

@@ -47,9 +47,6 @@ class Newest:
         """The extra weight-sized tensors that live now, by name (checkpoints keep them)."""
         return {}
 
-    def restore(self, held: dict[str, Tensor]) -> None:
-        """Take back what `held` gave."""
-
 
 class Stashed(Newest):
     """The backward reads the version its forward read: one copy per old version still needed."""
@@ -121,6 +118,3 @@ class Corrected(Newest):
 
     def held(self) -> dict[str, Tensor]:
         return {"average": self.average}
-
-    def restore(self, held: dict[str, Tensor]) -> None:
-        self.average.copy_(held["average"])
