@@ -134,14 +134,19 @@ def save(trainer: Trainer, path: str | Path) -> None:
     Raises ValueError when an optimizer's or scheduler's state is not numbers and tensors.
     """
     trainer.refuse_while_running("save")
-    state = collect(trainer.stages, trainer.optimizers)
+    write(trainer, collect(trainer.stages, trainer.optimizers), trainer.step, path)
+
+
+def write(trainer: Trainer, state: State, step: int, path: str | Path) -> None:
+    """Write the `state` that the trainer's stages had after `step` steps, at its end or during a
+    fit."""
     state.tensors["random"] = trainer.random_state
     state.meta |= {
         "format": FORMAT,
-        "step": trainer.step,
-        "seen": trainer.seen + trainer.used,
-        "seed": trainer.seed,
-        "microbatches": trainer.microbatches,
+        "step": step,
+        "seen": trainer.seen + trainer.used + step - trainer.step,
+        "seed": trainer.blueprint.seed,
+        "microbatches": trainer.blueprint.microbatches,
     }
     write_atomically(Path(path), state.encode())
 
@@ -159,10 +164,11 @@ def restore(trainer: Trainer, path: str | Path) -> None:
         if state.meta.get("format") != FORMAT:
             raise ValueError("not a trainer's state of this version")
         for name in ("seed", "microbatches"):
-            if state.meta[name] != getattr(trainer, name):
+            mine = getattr(trainer.blueprint, name)
+            if state.meta[name] != mine:
                 raise ValueError(
-                    f"trained with {name}={state.meta[name]}, this trainer has "
-                    f"{getattr(trainer, name)}: the run would not be the same"
+                    f"trained with {name}={state.meta[name]}, this trainer has {mine}: the run "
+                    "would not be the same"
                 )
         if set(state.under("layers/")) != set(_layers(trainer.stages)):
             raise ValueError("it holds other layers than this trainer's")
@@ -178,8 +184,8 @@ def restore(trainer: Trainer, path: str | Path) -> None:
 def _layers(stages: Sequence[Stage]) -> dict[str, Tensor]:
     """Weights and buffers by <layer>.<name>."""
     return {
-        f"{j}.{name}": t
+        f"{j}.{name}": t.detach()
         for stage in stages
         for j, layer in enumerate(stage.layers, start=stage.first_layer)
-        for name, t in layer.state_dict().items()
+        for name, t in (*layer.named_parameters(), *layer.named_buffers())
     }

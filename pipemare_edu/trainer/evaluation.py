@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from typing import Any
 
 import torch
@@ -41,6 +42,22 @@ class Evaluation:
         if not sum(self._counts):
             raise ValueError("evaluate has nothing to count: every target is left out")
         self._measures = {"loss": loss, **metrics}
+
+    def share(self, first: bool, last: bool) -> Evaluation:
+        """What a worker needs of it: inputs for the first stage, targets for the last."""
+        part = copy(self)
+        if not first:
+            part.inputs = []
+        if not last:
+            part._targets, part._measures = [], {}
+        return part
+
+    def to(self, device: torch.device) -> Evaluation:
+        """The same on another device."""
+        moved = copy(self)
+        moved.inputs = [to_device(x, device) for x in self.inputs]
+        moved._targets = [to_device(t, device) for t in self._targets]
+        return moved
 
     def score(self, outputs: list[Value]) -> dict[str, float]:
         """Means over all batches, weighted by their counts."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,21 @@ def count(loss: Callable[..., Any], target: Value) -> int:
     """What the loss averages over: `loss.count(target)` if it has one, else the samples."""
     counter = getattr(loss, "count", None)
     return int(counter(target)) if counter is not None else len(_first(target))
+
+
+class Source(Protocol):
+    """Where the first stage's inputs and the last stage's targets come from."""
+
+    microbatches: int
+
+    def ready(self, m: int, first: bool, last: bool) -> bool:
+        """Can the first (last) stage have microbatch m now?"""
+
+    def inputs(self, m: int) -> Value:
+        """The inputs of microbatch m, once."""
+
+    def target(self, m: int) -> tuple[Value, float]:
+        """The target of microbatch m and its share of the minibatch's count, once."""
 
 
 class Feed:
@@ -54,8 +69,7 @@ class Feed:
         self._source = self._endless(batches)
 
     def ready(self, m: int, first: bool, last: bool) -> bool:
-        """Can the first (last) stage have microbatch m now?  Here it is read on demand, before
-        the clock of the stage's forward starts."""
+        """Here it is read on demand, before the clock of the stage's forward starts."""
         self._fill(m)
         return True
 
@@ -63,7 +77,6 @@ class Feed:
         return self._inputs.pop(m)
 
     def target(self, m: int) -> tuple[Value, float]:
-        """The target of microbatch m and its share of the minibatch's count."""
         return self._targets.pop(m)
 
     def _fill(self, m: int) -> None:
@@ -102,6 +115,32 @@ class Feed:
                     "asked for: pass something that can be iterated again (a list or a "
                     "DataLoader), or fewer steps"
                 )
+
+
+class Delivered:
+    """What a worker is sent of the caller's batches, microbatch by microbatch."""
+
+    def __init__(self, microbatches: int, device: torch.device) -> None:
+        self.microbatches, self.device = microbatches, device
+        self._inputs: dict[int, Value] = {}
+        self._targets: dict[int, tuple[Value, float]] = {}
+
+    def give_inputs(self, m: int, inputs: Value) -> None:
+        """A microbatch and its inputs, for the first stage."""
+        self._inputs[m] = to_device(inputs, self.device)
+
+    def give_target(self, m: int, target: Value, share: float) -> None:
+        """A microbatch, its target and its share of the minibatch's count, for the last stage."""
+        self._targets[m] = to_device(target, self.device), share
+
+    def ready(self, m: int, first: bool, last: bool) -> bool:
+        return not (first and m not in self._inputs or last and m not in self._targets)
+
+    def inputs(self, m: int) -> Value:
+        return self._inputs.pop(m)
+
+    def target(self, m: int) -> tuple[Value, float]:
+        return self._targets.pop(m)
 
 
 def split_pair(pair: Any, k: int) -> tuple[Value, Value]:

@@ -22,7 +22,7 @@ from ..errors import PipelineError, ScheduleError, StageError
 from ..plan.clock import Event, deadlock_report
 from ..plan.ops import Op, Operations
 from .evaluation import Evaluation
-from .feed import Feed
+from .feed import Source
 from .links import Links
 from .methods import Method
 from .probe import Probe
@@ -32,24 +32,23 @@ from .stepping import step_together
 from .updates import StageOptimizer, clip, squared_norm
 
 
-class Diverged(PipelineError):
-    """The loss is not finite, or above the limit; `args` is (step, what)."""
-
-
 class Interpreter:
     """Runs the stages it hosts: all of them, or consecutive ones of `count`.
 
-    lists       one iterable of operations per hosted stage
     optimizers  one per hosted stage, None for a stage without trainable weights
     links       where messages go and come from; inside this process if not given
+
+    losses      one per minibatch that the last stage has seen
+    scores      (steps done, {metric: value}) of evaluations on the last stage
+    diverged    None, or (step, what) once a loss was not finite or above the limit: the minibatches
+                before it are finished, nothing of its own or of a later one is applied
     """
 
     def __init__(
         self,
         stages: Sequence[Stage],
-        lists: Sequence[Iterable[Op]],
         optimizers: Sequence[StageOptimizer | None],
-        feed: Feed,
+        feed: Source,
         method: Method,
         loss: Callable[[Any, Any], Tensor],
         evaluation: Evaluation | None = None,
@@ -64,22 +63,31 @@ class Interpreter:
         self.evaluation, self.clip, self.limit = evaluation, clip, limit
         self.losses: list[float] = []
         self.scores: list[tuple[int, dict[str, float]]] = []
-        self._rows = [
-            Progress(stage, ops, optimizer, self.count)
-            for stage, ops, optimizer in zip(stages, lists, optimizers, strict=True)
-        ]
+        self.diverged: tuple[int, str] | None = None
+        self.end: float = math.inf  # the minibatch at which a shortened run ends
+        self._stages, self._optimizers = list(stages), list(optimizers)
+        self._rows: list[Progress] = []
+        self._current: Progress | None = None
+        self._probed: set[int] = set()
         self._parts: list[Tensor] = []
         self._run = {"F": self._forward, "B": self._backward, "E": self._evaluate}
         self._switch = math.inf if method.synchronous else method.t3
         self.began = perf_counter()
+        self.links.on_end = self.end_at
 
-    def events(self) -> Iterator[Event]:
-        """Run to the end, one event per operation.
+    def events(self, lists: Sequence[Iterable[Op]]) -> Iterator[Event]:
+        """Run one list of operations per hosted stage to the end, one event per operation.
 
-        Raises StageError when a layer, loss or optimizer raises, Diverged, ScheduleError when the
-        lists deadlock, DataError when a minibatch cannot be used.
+        Raises StageError when a layer, loss or optimizer raises, ScheduleError when the lists
+        deadlock, DataError when a minibatch cannot be used.
         """
+        self._rows = [
+            Progress(stage, ops, optimizer, self.count)
+            for stage, ops, optimizer in zip(self._stages, lists, self._optimizers, strict=True)
+        ]
+        self._shorten()
         while any(row.op is not None for row in self._rows):
+            self.links.poll()
             moved = False
             for row in self._rows:
                 while (op := row.op) is not None and op.kind != "U" and self._ready(row, op):
@@ -98,13 +106,27 @@ class Interpreter:
         """The first minibatch that no hosted stage has begun."""
         n = self.feed.microbatches
         ended = [row.done[-1].step(n) for row in self._rows if row.done]
-        flying = [m // n for row in self._rows for m in row.stage.flying]
-        return max((step + 1 for step in ended + flying), default=self.feed.steps.start)
+        flying = [m // n for stage in self._stages for m in stage.flying]
+        return max((step + 1 for step in ended + flying), default=self._stages[0].version)
 
     def end_at(self, end: int) -> None:
-        """Shorten the run: nothing of minibatch `end` or later is run."""
-        for row in self._rows:
-            row.end_at(end, self.feed.microbatches)
+        """Shorten the run, here and in the other workers: nothing of minibatch `end` or later is
+        run any more."""
+        if end < self.end:
+            self.end = end
+            self._shorten()
+            self.links.end_at(end)
+
+    def _shorten(self) -> None:
+        if self.end < math.inf:
+            for row in self._rows:
+                row.end_at(int(self.end), self.feed.microbatches)
+
+    def where(self) -> tuple[int, Op] | None:
+        """The stage and operation at work, or None while everything waits.  From any thread."""
+        row = self._current
+        op = row.op if row is not None and not self.links.waiting else None
+        return (row.stage.index, op) if row is not None and op is not None else None
 
     def _ready(self, row: Progress, op: Op) -> bool:
         """Is everything there that `op` needs?  (plan.ops says which neighbour sends it.)"""
@@ -120,6 +142,7 @@ class Interpreter:
 
     def _perform(self, row: Progress, op: Op) -> Event:
         start = perf_counter()
+        self._current = row
         try:
             version = self._run[op.kind](row, op)
         except PipelineError:
@@ -127,6 +150,8 @@ class Interpreter:
         except Exception as error:
             raise StageError(row.stage.index, op.kind, op.index, error) from error
         row.advance()
+        if self.diverged is not None:
+            self.end_at(self.diverged[0])
         began = self.began
         return Event(row.stage.index, *op, start - began, perf_counter() - began, version)
 
@@ -137,10 +162,10 @@ class Interpreter:
         m, stage = op.index, row.stage
         value = self.feed.inputs(m) if row.first else self.links.get("F", stage.index)
         loss = self._share_of_loss(m) if row.last else None
-        if row.probed:
+        if stage.index in self._probed:
             output = stage.forward(m, value, self._asynchronous(m), loss)
         else:
-            row.probed = True
+            self._probed.add(stage.index)
             with Probe(stage, value, self.method):
                 output = stage.forward(m, value, self._asynchronous(m), loss)
         if row.last:
@@ -164,7 +189,7 @@ class Interpreter:
             self._parts.clear()
             self.losses.append(total)
             if not math.isfinite(total) or total > self.limit:
-                raise Diverged(m // self.feed.microbatches, f"the loss is {total:.4g}")
+                self.diverged = m // self.feed.microbatches, f"the loss is {total:.4g}"
 
     def _backward(self, row: Progress, op: Op) -> int:
         m, stage = op.index, row.stage
@@ -193,6 +218,7 @@ class Interpreter:
     def _update(self, standing: Sequence[Progress]) -> list[Event]:
         """One optimizer step of every stage that stands at an update."""
         start, began = perf_counter(), self.began
+        self._current = standing[0]
         steps = {row.optimizer: row.op.index for row in standing if row.optimizer and row.op}
         for optimizer in steps:
             optimizer.take_gradients()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -14,7 +14,13 @@ class Links:
 
     There is one link per receiving stage and kind of message (F, B, E); messages are (index,
     value), and their order is never changed.
+
+    on_end   called with the minibatch at which another process ends the run
+    waiting  is the interpreter blocked in `wait`?
     """
+
+    on_end: Callable[[int], None]
+    waiting = False
 
     def __init__(self, hosted: Sequence[int]) -> None:
         self._queues: dict[tuple[str, int], deque[tuple[int, Any]]] = {
@@ -37,6 +43,12 @@ class Links:
     def wait(self) -> bool:
         """Wait for a message from another process; False when none can come."""
         return False
+
+    def poll(self) -> None:
+        """Take in what has come from other processes."""
+
+    def end_at(self, end: int) -> None:
+        """Tell the other processes that the run ends before minibatch `end`."""
 
     def totals(self, values: Tensor) -> Tensor:
         """Fill in the other processes' stages: `values` holds one number per stage, zero for

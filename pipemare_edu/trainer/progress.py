@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from itertools import chain, islice
+from itertools import islice
 
 from ..plan.ops import Op
 from .stage import Stage
@@ -20,7 +20,7 @@ class Progress:
                  and wait for no stage's forward (backward).
     """
 
-    __slots__ = ("done", "first", "last", "op", "optimizer", "probed", "rest", "stage")
+    __slots__ = ("done", "first", "last", "op", "optimizer", "rest", "stage")
 
     def __init__(
         self, stage: Stage, ops: Iterable[Op], optimizer: StageOptimizer | None, stages: int
@@ -30,24 +30,25 @@ class Progress:
         self.rest = iter(ops)
         self.op = next(self.rest, None)
         self.done: deque[Op] = deque(maxlen=KEPT)
-        self.probed = False
 
     def advance(self) -> None:
-        """The operation has run: on to the next.
-
-        At an update the weights are prepared at once, while they are still in the cache.
-        """
+        """The operation has run: on to the next."""
         if self.op is not None:
             self.done.append(self.op)
+        self._next()
+
+    def _next(self) -> None:
+        """At an update the weights are prepared at once, while they are still in the cache."""
         self.op = next(self.rest, None)
         if self.op is not None and self.op.kind == "U":
             self.stage.before_update()
 
     def end_at(self, end: int, microbatches: int) -> None:
         """Leave out everything of minibatch `end` and later."""
-        left = chain([] if self.op is None else [self.op], self.rest)
+        left = self.rest
         self.rest = (op for op in left if op.step(microbatches) < end)
-        self.op = next(self.rest, None)
+        if self.op is not None and self.op.step(microbatches) >= end:
+            self._next()
 
     def listing(self) -> list[Op]:
         """The last operations done, the next one, and some that follow (they are used up)."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,11 @@ class Staleness:
 @dataclass(frozen=True)
 class Utilization:
     """model: steady state of the clock.  run: fill, drain, T3 and evaluations included.
-    measured: share of wall-clock time a worker computes; None with fewer than two workers."""
+    measured: per worker, the share of wall-clock time it computes; None with fewer than two."""
 
     model: float
     run: float
-    measured: float | None = None
+    measured: tuple[float, ...] | None = None
 
 
 @dataclass(repr=False)
@@ -97,10 +98,11 @@ class Run:
 
     @cached_property
     def utilization(self) -> Utilization:
-        """Utilization by the clock, forward and backward taking one unit each."""
+        """By the clock, forward and backward taking one unit each; and as workers measured it."""
         if self.plan is None:
             return Utilization(0.0, 0.0)
-        return self.plan.utilization(max(self.steps, 1))
+        by_clock = self.plan.utilization(max(self.steps, 1))
+        return replace(by_clock, measured=self.trace.busy(self.plan.homes))
 
     def cancel(self) -> None:
         """Ask the run to stop; it starts no new minibatch and its status becomes cancelled."""
@@ -137,7 +139,11 @@ def load(path: str | Path) -> Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run's operation lists were made from, so that they can be made again."""
+    """What a run's operation lists were made from, so that they can be made again.
+
+    save_every  after every so many steps (counted from step 0) the pipe drains for a checkpoint
+    homes       each stage's worker; empty when all stages run in one process
+    """
 
     method: Method
     stages: int
@@ -145,6 +151,8 @@ class Plan:
     first: int
     every: int = 0
     evaluates: bool = False
+    save_every: int = 0
+    homes: tuple[int, ...] = ()
 
     def lists(self, last: int) -> list[list[Op]]:
         """Every stage's operations up to step `last`."""
@@ -152,7 +160,22 @@ class Plan:
 
     def operations(self, stage: int, last: int) -> Iterator[Op]:
         """One stage's operations for the steps from `first` to `last`."""
-        ops = self.method.operations(stage, self.stages, self.microbatches, range(self.first, last))
+        for span in self.spans(last):
+            yield from self.span(stage, span, last)
+
+    def spans(self, last: int) -> list[range]:
+        """The steps from `first` to `last`, cut where the pipe drains for a checkpoint."""
+        size = self.save_every or max(last, 1)
+        cuts = [self.first, *range(self.first - self.first % size + size, last, size), last]
+        return [range(a, b) for a, b in pairwise(cuts)]
+
+    def drains(self, step: int) -> bool:
+        """Is a checkpoint due after `step` steps?"""
+        return bool(self.save_every) and step % self.save_every == 0
+
+    def span(self, stage: int, steps: range, last: int) -> Iterator[Op]:
+        """One stage's operations for `steps`, from an empty pipe to an empty pipe."""
+        ops = self.method.operations(stage, self.stages, self.microbatches, steps)
         return evaluated(ops, self.every, last - 1) if self.evaluates else ops
 
     @property
@@ -176,7 +199,9 @@ class Plan:
         both: dict[str, list[Delays]] = {"forward": [], "backward": []}
         for i, row in enumerate(measured):
             kept = Counter({read: n for read, n in row.items() if read.full == full})
-            last = self.full + 2 if full else self.first + sum(row.values()) // self.microbatches
+            last = self.first + sum(row.values()) // self.microbatches
+            if full and not self.save_every:
+                last = self.full + 2  # from there on every minibatch is like the others
             implied = [
                 d for d in staleness(self.operations(i, last)) if full == (d.step >= self.full)
             ]

@@ -8,19 +8,42 @@ from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 
-from .interpreter import Diverged, Interpreter
-from .memory import counted
-from .randomness import Sandbox
+from .fit import Fit
 from .run import Run
 
-if TYPE_CHECKING:
-    from .trainer import Trainer
-
 DRAIN_SECONDS = 1.0  # a stopped run finishes what is in flight if that takes no longer
+
+
+class Engine(Protocol):
+    """What carries out a fit's operations, somewhere.
+
+    It adds to the run's losses and trace as it goes.
+    """
+
+    def advance(self, until: float) -> bool:
+        """Work until time.perf_counter() says `until`, or the run is asked to stop; True when
+        nothing is left to do."""
+
+    def scores(self) -> list[tuple[int, dict[str, float]]]:
+        """The evaluations since the last call: (steps done, {name: value})."""
+
+    def diverged(self) -> tuple[int, str] | None:
+        """(step, what) once a loss was not finite or above the limit."""
+
+    def wind_down(self) -> None:
+        """Start no new minibatch; what is in flight is finished."""
+
+    def finish(self, drained: bool) -> str:
+        """The run has ended: leave the trainer's stages, their weights and versions consistent,
+        and fill in what the run counted.  drained: is nothing in flight?  Returns what became of
+        the weights if something was."""
+
+    def close(self) -> None:
+        """Leave nothing behind, whatever happened.  Called last, also after an error."""
 
 
 class Session:
@@ -28,21 +51,17 @@ class Session:
 
     A run that is stopped (run.cancel(), Ctrl-C, leaving the loop) starts no new minibatch and
     drains, so that it is exactly a shorter run.  If that takes more than DRAIN_SECONDS, what is in
-    flight is dropped: the weights are those after the last update, which every stage took.
+    flight is dropped, and the run's note says what the weights are.
     """
 
-    def __init__(
-        self, trainer: Trainer, interpreter: Interpreter, run: Run, sandbox: Sandbox
-    ) -> None:
-        self.trainer, self.interpreter, self.run, self.sandbox = trainer, interpreter, run, sandbox
-        self._events = interpreter.events()
+    def __init__(self, fit: Fit, engine: Engine) -> None:
+        self.trainer, self.run, self.engine = fit.trainer, fit.run, engine
+        self._plan = fit.plan
         self._drain_by: float | None = None
 
     def chunks(self, seconds: float) -> Generator[Run, None, None]:
         """Compute for about `seconds`, yield the run, until it has ended."""
         self.trainer.running = True
-        for stage in self.trainer.stages:
-            stage.reset(self.trainer.step, self.run.trace.full_from)
         try:
             while self.run.status == "running":
                 self._chunk(seconds)
@@ -56,37 +75,52 @@ class Session:
     def _chunk(self, seconds: float) -> None:
         start = perf_counter()
         try:
-            with interrupts(self.run), self.sandbox:
+            with interrupts(self.run):
                 ended = self._advance(start + seconds)
         except BaseException as error:
             error.run = self.run  # type: ignore[attr-defined]
             with suppress(Exception):  # summing up must not hide what went wrong
-                self._end("failed", str(error))
+                self._end("failed", str(error), drained=False)
+            self.engine.close()
             raise
         finally:
             self.run.seconds += perf_counter() - start
         self._collect()
         if ended:
-            self._end("cancelled" if self.run.stop else "done", "")
+            self._end("cancelled" if self.run.stop else "done", "", drained=True)
         elif self._drain_by is not None and perf_counter() > self._drain_by:
-            self._end("cancelled", "what was in flight was dropped")
+            self._end("cancelled", "", drained=False)
 
     def _advance(self, until: float) -> bool:
-        """Run operations until the time is up; True when none is left."""
-        record, run, until = self.run.trace.record, self.run, until - self.interpreter.began
-        if run.stop and self._drain_by is None:
-            self.interpreter.end_at(self.interpreter.started)
+        """True when the engine has nothing left to do."""
+        if self.run.stop and self._drain_by is None:
+            self.engine.wind_down()
             self._drain_by = perf_counter() + DRAIN_SECONDS
-        draining = self._drain_by is not None
-        try:
-            for event in self._events:
-                record(event)
-                if event.end > until or (run.stop and not draining):
-                    return False
-        except Diverged as end:
-            step, what = end.args
+        return self.engine.advance(min(until, self._drain_by or until))
+
+    def _collect(self) -> None:
+        for step, scores in self.engine.scores():
+            for name, value in scores.items():
+                self.run.metrics.setdefault(name, []).append((step, value))
+
+    def _end(self, status: str, note: str, drained: bool) -> None:
+        run, trainer = self.run, self.trainer
+        self._collect()
+        kept = self.engine.finish(drained)
+        self.engine.close()
+        trainer.running = False
+        if broken := self.engine.diverged():
+            step, what = broken
             run.diverged = (step, self._first_broken(), what)
-        return True
+        run.status = "diverged" if run.diverged else status
+        notes = [f"stopped after {run.steps} steps", note or kept]
+        run.note = "" if run.status == "done" else "; ".join(filter(None, notes))
+        first = trainer.step
+        trainer.step = min(stage.version for stage in trainer.stages)
+        trainer.used += trainer.step - first
+        run.staleness = self._plan.staleness(run.trace.reads)
+        for stage in trainer.stages:
+            stage.reset(trainer.step)
 
     def _first_broken(self) -> int:
         """The first stage whose weights are not finite; the last stage, where the loss is, if
@@ -94,32 +128,6 @@ class Session:
         stages = self.trainer.stages
         broken = (s.index for s in stages for f in s.flats if not torch.isfinite(f.weights).all())
         return next(broken, stages[-1].index)
-
-    def _collect(self) -> None:
-        for step, scores in self.interpreter.scores:
-            for name, value in scores.items():
-                self.run.metrics.setdefault(name, []).append((step, value))
-        self.interpreter.scores.clear()
-
-    def _end(self, status: str, note: str) -> None:
-        run, trainer = self.run, self.trainer
-        trainer.running = False
-        self._collect()
-        run.status = "diverged" if run.diverged else status
-        run.note = f"stopped after {run.steps} steps" + (f"; {note}" if note else "")
-        if run.status == "done":
-            run.note = ""
-        first = trainer.step
-        trainer.step = min(stage.version for stage in trainer.stages)
-        trainer.used += trainer.step - first
-        assert run.plan is not None
-        run.trace.reads = [stage.reads for stage in trainer.stages]
-        run.staleness = run.plan.staleness(run.trace.reads)
-        run.memory = [
-            counted(s, o) for s, o in zip(trainer.stages, trainer.optimizers, strict=True)
-        ]
-        for stage in trainer.stages:
-            stage.reset(trainer.step)
 
 
 def last(chunks: Iterator[Run]) -> Run:

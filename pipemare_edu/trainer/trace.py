@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..plan.clock import Event
 from ..plan.ops import Op, Operations
 from ..plan.staleness import Delay, Stamps
 from .stage import Read
+
+_start = attrgetter("start")
 
 
 class Trace:
@@ -42,18 +46,32 @@ class Trace:
 
     @property
     def events(self) -> list[Event]:
-        """The kept events in the order in which they ran."""
-        return [*self._first, *self._last]
+        """The kept events by their start."""
+        return sorted([*self._first, *self._last], key=_start)  # workers report in turn
 
     @property
     def first(self) -> list[Event]:
         """The first window of events."""
-        return self._first[: self.window]
+        return sorted(self._first[: self.window], key=_start)
 
     @property
     def last(self) -> list[Event]:
         """The last window of events."""
-        return list(self._last) or self._first[-self.window :]
+        return sorted(self._last or self._first[-self.window :], key=_start)
+
+    def busy(self, homes: Sequence[int]) -> tuple[float, ...] | None:
+        """Per worker, the share of the run's time that it computed; None for a single one.
+
+        homes: each stage's worker.  Evaluations, in which it waits for others, do not count.
+        """
+        workers = len(set(homes))
+        if workers < 2 or not self.count:
+            return None
+        length = max(e.end for e in self.events) - min(e.start for e in self.events)
+        busy = [0.0] * workers
+        for home, row in zip(homes, self.seconds, strict=True):
+            busy[home] += sum(s for kind, s in row.items() if kind != "E")
+        return tuple(b / length for b in busy)
 
     def operations(self, stage: int) -> Operations:
         """The operations that `stage` (from 0) ran, among the kept events."""

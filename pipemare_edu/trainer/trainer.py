@@ -14,22 +14,23 @@ from ..checks import positive, whole
 from ..errors import SplitError
 from ..plan.split import check_split, split
 from . import checkpoint
+from .blueprint import Blueprint
 from .evaluation import Evaluation
-from .feed import Feed, check_sizes, length, sizes_ahead, starves_on_one_sample
-from .flat import Scratch
-from .interpreter import Interpreter
+from .feed import check_sizes, length, sizes_ahead, starves_on_one_sample
+from .fit import Fit
+from .inprocess import InProcess
 from .methods import Method
+from .placement import here, place
 from .randomness import Sandbox
 from .registry import named
 from .run import Plan, Run
-from .session import Session, last
-from .stage import Stage
+from .session import Engine, Session, last
 from .trace import Trace
-from .updates import StageOptimizer
+from .workers import Workers
 
 
 class Trainer:
-    """Trains `layers` as a pipeline, every stage in this process.
+    """Trains `layers` as a pipeline, in this process or in workers.
 
     layers        list of modules (or an nn.Sequential); each takes and returns a tensor or a tuple
                   of tensors.  They are trained in place; a stage's parameters become views of one
@@ -40,12 +41,15 @@ class Trainer:
     method        a method's name or value, such as pm.PipeMare(t1=400, t2=0.135)
     stages        how many, split by parameter counts; or a list of layer counts
     microbatches  N, cut from each minibatch
-    workers       processes besides this one: this version has none, so only 0
-    device        "auto" (the CPU in this engine), or a torch device
+    workers       0: every stage in this process.  k: worker processes that share the stages; on the
+                  CPU they give the same bits.  "auto": what this machine has.  "env": this process
+                  is one of those that torchrun started
+    device        "auto" (the CPU, or a GPU for large work), "cpu", "cuda"; run.config["placement"]
+                  says what was picked and why
     seed          keys every random draw of the layers, by (seed, layer, microbatch)
     clip          largest gradient norm: over all stages in synchronous methods, of each stage by
                   itself in asynchronous ones (during T3 too)
-    timeout       seconds that another process may be silent
+    timeout       seconds that all workers may be silent before the run fails
     limit         a loss above it counts as diverged
 
     Raises ValueError (SplitError, DataError) for what cannot work, before anything runs.
@@ -59,61 +63,42 @@ class Trainer:
         method: str | Method = "pipemare-naive",
         stages: int | Sequence[int] = 1,
         microbatches: int = 1,
-        workers: int = 0,
+        workers: int | str = 0,
         device: str | torch.device = "auto",
         seed: int = 0,
         clip: float | None = None,
         timeout: float = 60,
         limit: float = 1e4,
     ) -> None:
-        _check_arguments(layers, loss, optimizer, workers)
-        self.method = named(method) if isinstance(method, str) else method
-        if not isinstance(self.method, Method):
+        _check_arguments(layers, loss, optimizer)
+        method = named(method) if isinstance(method, str) else method
+        if not isinstance(method, Method):
             raise ValueError(f"method is {method!r}: give a name, or a value such as pm.GPipe()")
-        self.layers, self.loss = list(layers), loss
-        self.counts = stage_counts(self.layers, stages)
-        self.microbatches = whole("microbatches", microbatches, 1)
-        self.seed = whole("seed", seed, 0)
-        self.clip = None if clip is None else positive("clip", clip)
+        self.layers = list(layers)
+        self.blueprint = Blueprint(
+            stage_counts(self.layers, stages),
+            method,
+            whole("microbatches", microbatches, 1),
+            whole("seed", seed, 0),
+            loss,
+            optimizer,
+            None if clip is None else positive("clip", clip),
+            positive("limit", limit),
+        )
         self.timeout = positive("timeout", timeout)
-        self.limit = positive("limit", limit)
-        self.device = _device(device)
+        parameters = sum(p.numel() for layer in self.layers for p in layer.parameters())
+        everything = range(len(self.blueprint.counts))
+        self.placement = place(workers, device, len(everything), parameters, here())
+        # With workers this process only keeps the weights between two fits.
+        self.device = torch.device("cpu" if self.placement.workers else self.placement.devices[0])
         for layer in self.layers:
             layer.to(self.device)
-        taus = self.method.taus(len(self.counts), self.microbatches)
-        self.stages = self._stages(taus)
-        self.optimizers = [
-            self._optimizer(stage, tau, optimizer) if stage.named else None
-            for stage, tau in zip(self.stages, taus, strict=True)
-        ]
+        self.stages, self.optimizers = self.blueprint.build(self.layers, everything)
         self.step = 0  # optimizer steps taken so far, by every stage
         self.seen = 0  # minibatches that the next fit passes over (a restored trainer)
         self.used = 0  # minibatches of its data that the last fit has used or passed over
         self.running = False  # between the first chunk of a fit and its end
         self.random_state = torch.get_rng_state()  # the caller's, when the last fit began
-
-    def _stages(self, taus: Sequence[float]) -> list[Stage]:
-        firsts = [0, *accumulate(self.counts)]
-        scratch = Scratch()
-        return [
-            Stage(
-                i,
-                self.layers[firsts[i] : firsts[i + 1]],
-                firsts[i],
-                lambda flat, tau=tau: self.method.weights(flat, tau),  # type: ignore[misc]
-                scratch,
-                self.seed,
-            )
-            for i, tau in enumerate(taus)
-        ]
-
-    def _optimizer(self, stage: Stage, tau: float, build: Callable[..., Any]) -> StageOptimizer:
-        return StageOptimizer(
-            stage.index,
-            stage.named,
-            lambda pairs: self.method.optimizer(build, pairs),
-            lambda step: self.method.factor(tau, step),
-        )
 
     def fit(
         self,
@@ -122,17 +107,23 @@ class Trainer:
         evaluate: Iterable[Any] | None = None,
         every: int = 0,
         metrics: Mapping[str, Callable[..., Any]] | None = None,
+        save_every: int = 0,
+        save_to: str | Path = "",
     ) -> Run:
         """Train for `steps` minibatches, or one pass; a second fit goes on where the first ended.
 
-        batches   iterable of (inputs, targets), iterated again while steps are left
-        evaluate  held-out (inputs, targets) batches, or one pair: evaluated every `every` steps and
-                  after the last; without it every and metrics say nothing
-        metrics   {name: function(output, target) -> mean over its count}
+        batches     iterable of (inputs, targets), iterated again while steps are left
+        evaluate    held-out (inputs, targets) batches, or one pair: evaluated every `every` steps
+                    and after the last; without it every and metrics say nothing
+        metrics     {name: function(output, target) -> mean over its count}
+        save_every  drain the pipe after every so many steps and write a checkpoint for `restore`
+                    to the file save_to, in whose name "{step}" is replaced.  A drained pipe fills
+                    again, so this is part of what is trained: a run that is resumed with the same
+                    save_every gives the bits of one that was never interrupted.
 
         Ctrl-C returns the run so far.  A StageError carries it as `error.run`.
         """
-        return last(self.chunks(batches, steps, evaluate, every, metrics))
+        return last(self.chunks(batches, steps, evaluate, every, metrics, save_every, save_to))
 
     def chunks(
         self,
@@ -141,6 +132,8 @@ class Trainer:
         evaluate: Iterable[Any] | None = None,
         every: int = 0,
         metrics: Mapping[str, Callable[..., Any]] | None = None,
+        save_every: int = 0,
+        save_to: str | Path = "",
         seconds: float = 0.05,
         full_trace: bool = False,
     ) -> Generator[Run, None, None]:
@@ -151,30 +144,32 @@ class Trainer:
         self.refuse_while_running("start another run")
         batches, steps = self._pass(batches, steps)
         whole("every", every, 0)
+        if whole("save_every", save_every, 0) and not str(save_to):
+            raise ValueError("save_every needs a file to save to: give save_to as well")
         self._check(batches, steps)
         sandbox = Sandbox(self.device)
         evaluation = None
         if evaluate is not None:
             with sandbox:  # a loader that is read for evaluation draws nothing from the caller
                 pairs = _as_batches(evaluate)
-                evaluation = Evaluation(pairs, self.loss, metrics or {}, self.device)
-        stages = range(len(self.stages))
-        evaluates = evaluation is not None
-        plan = Plan(self.method, len(stages), self.microbatches, self.step, every, evaluates)
-        span = range(self.step, self.step + steps)
-        feed = Feed(
-            batches, self.microbatches, span, self.loss, self.device,
-            starves_on_one_sample(self.layers), self.seen, sandbox.outside,
+                evaluation = Evaluation(pairs, self.blueprint.loss, metrics or {}, self.device)
+        place, blueprint = self.placement, self.blueprint
+        plan = Plan(
+            blueprint.method, len(self.stages), blueprint.microbatches, self.step, every,
+            evaluation is not None, save_every, place.homes if len(place.devices) > 1 else (),
         )  # fmt: skip
-        interpreter = Interpreter(
-            self.stages, [plan.operations(i, span.stop) for i in stages], self.optimizers,
-            feed, self.method, self.loss, evaluation, self.clip, self.limit,
-        )  # fmt: skip
-        run = Run(self._config(steps), losses=interpreter.losses, plan=plan)
-        run.trace = Trace(len(stages), plan.full, full=full_trace)
+        run = Run(self._config(steps), plan=plan)
+        run.trace = Trace(len(self.stages), plan.full, full=full_trace)
         self.random_state = torch.get_rng_state()
         self.used, self.seen = self.seen, 0
-        return Session(self, interpreter, run, sandbox).chunks(seconds)
+        fit = Fit(self, plan, self.step + steps, batches, evaluation, sandbox, run, str(save_to))
+        return Session(fit, self._engine(fit)).chunks(seconds)
+
+    def _engine(self, fit: Fit) -> Engine:
+        if self.placement.workers:
+            return Workers(fit, self.placement, self.timeout)
+        built = self.stages, self.optimizers
+        return InProcess(fit, self.blueprint.interpreter(built, fit.feed, fit.evaluation))
 
     def _pass(self, batches: Iterable[Any], steps: int | None) -> tuple[Iterable[Any], int]:
         """The batches and how many steps to take; None is what is left of the pass (after a
@@ -192,7 +187,7 @@ class Trainer:
         """Refuse in advance what is known to fail later."""
         starves = starves_on_one_sample(self.layers)
         for size, what in sizes_ahead(batches, self.seen + steps):
-            check_sizes(size, self.microbatches, what, starves)
+            check_sizes(size, self.blueprint.microbatches, what, starves)
         for stage in self.stages:
             stage.check_views()
 
@@ -214,24 +209,23 @@ class Trainer:
 
     def _config(self, steps: int) -> dict[str, Any]:
         return {
-            "method": repr(self.method),
-            "stages": list(self.counts),
-            "microbatches": self.microbatches,
+            "method": repr(self.blueprint.method),
+            "stages": list(self.blueprint.counts),
+            "microbatches": self.blueprint.microbatches,
             "steps": steps,
             "first_step": self.step,
-            "seed": self.seed,
-            "clip": self.clip,
-            "clip_over": "all stages" if self.method.synchronous else "each stage",
-            "device": str(self.device),
-            "workers": 0,
+            "seed": self.blueprint.seed,
+            "clip": self.blueprint.clip,
+            "clip_over": "all stages" if self.blueprint.method.synchronous else "each stage",
+            "device": self.placement.devices[0],
+            "workers": self.placement.workers,
+            "placement": self.placement.why,
             "timeout": self.timeout,
         }
 
 
-def _check_arguments(layers: Any, loss: Any, optimizer: Any, workers: Any) -> None:
+def _check_arguments(layers: Any, loss: Any, optimizer: Any) -> None:
     """ValueError for what is of another kind than the Trainer takes."""
-    if workers != 0:
-        raise ValueError(f"workers is {workers!r}: this engine runs every stage here, workers=0")
     if isinstance(layers, nn.Module) and not isinstance(layers, Iterable):
         raise SplitError(f"layers is one {type(layers).__name__}: give a list of modules")
     if not callable(loss):
@@ -284,14 +278,3 @@ def _as_batches(evaluate: Iterable[Any]) -> Iterable[Any]:
     """One (inputs, targets) pair of tensors counts as one batch."""
     lone = isinstance(evaluate, tuple) and len(evaluate) == 2 and isinstance(evaluate[1], Tensor)
     return [evaluate] if lone else evaluate
-
-
-def _device(device: str | torch.device) -> torch.device:
-    """The device to compute on; ValueError for one that is not here."""
-    try:
-        chosen = torch.device("cpu" if device == "auto" else device)
-    except RuntimeError:
-        raise ValueError(f'device is {device!r}: give "auto", "cpu" or "cuda"') from None
-    if chosen.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device is {device!r}, and torch sees no GPU here")
-    return chosen

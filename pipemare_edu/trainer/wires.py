@@ -1,6 +1,6 @@
 """Links that leave the process: torch.distributed messages between neighbouring workers.
 
-One wire per direction and neighbour pair, each with a process group of its own.  A message travels
+One wire per direction and neighbour pair, each with process groups of its own.  A message travels
 in one envelope, header and payload together, whose receive was posted before it was sent:
 
     the envelope of message n has room for a payload as large as that of message n - 2, which both
@@ -8,6 +8,9 @@ in one envelope, header and payload together, whose receive was posted before it
 
 so equal shapes cost one message, and a new shape two.  A thread per incoming wire posts receives
 two ahead and hands what arrives to the interpreter; sends are never waited for.
+
+A run that is to end early says so along the wires, in order with everything else: each worker
+passes on the minibatch at which it ends.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
+from contextlib import nullcontext
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 import torch
@@ -28,7 +32,12 @@ from .packing import HEADER, Header, pack, read_header, unpack
 from .stage import Value
 
 _OUTSTANDING = 64  # sends whose buffers are held before the oldest is waited for
+_STOP = "S"  # the run ends before minibatch `index`
 _END = "X"  # the last message of a wire, once for each receive that is posted ahead
+_PATIENCE = 0.05  # seconds between two looks at what else there is to do while waiting
+
+
+Arrivals = SimpleQueue[Callable[[], None]]
 
 
 class LinkLost(PipelineError):
@@ -40,6 +49,22 @@ class Pair(NamedTuple):
 
     envelopes: dist.ProcessGroup
     overflows: dist.ProcessGroup
+
+
+def _pair(sender: int, receiver: int, device: torch.device) -> Pair:
+    """New groups for one wire; every worker of the default group calls this alike.
+
+    The first message of a group is where NCCL connects its two ends, which takes both of them; so
+    it is sent here, before any receive is posted ahead.
+    """
+    groups = Pair(*(dist.new_group(sorted((sender, receiver))) for _ in range(2)))
+    hello = torch.zeros(1, dtype=torch.uint8, device=device)
+    for group in groups:
+        if dist.get_rank() == sender:
+            dist.send(hello, receiver, group=group)
+        elif dist.get_rank() == receiver:
+            dist.recv(hello, sender, group=group)
+    return groups
 
 
 class Outgoing:
@@ -89,54 +114,77 @@ class Incoming:
         arrived: Callable[[Header | BaseException, Value], None],
     ) -> None:
         self.peer, self.groups, self.device, self._arrived = peer, groups, device, arrived
+        # On a GPU a wait holds up the stream that it is called on, and must not hold up the layers.
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._posted: deque[tuple[Any, Tensor]] = deque()
-        for _ in range(2):
-            self._post(0)
+        with self._beside():
+            for _ in range(2):
+                self._post(0)
         self.thread = threading.Thread(target=self._receive, daemon=True)
         self.thread.start()
 
+    def _beside(self) -> Any:
+        return torch.cuda.stream(self._stream) if self._stream is not None else nullcontext()
+
+    def _empty(self, size: int) -> Tensor:
+        buffer = torch.empty(size, dtype=torch.uint8, device=self.device)
+        if self._stream is not None:
+            buffer.record_stream(torch.cuda.default_stream(self.device))
+        return buffer
+
     def _post(self, room: int) -> None:
-        buffer = torch.empty(HEADER + room, dtype=torch.uint8, device=self.device)
+        buffer = self._empty(HEADER + room)
         self._posted.append((dist.irecv(buffer, self.peer, group=self.groups.envelopes), buffer))
 
     def _receive(self) -> None:
-        ends = 0
         try:
-            while ends < 2:
-                work, buffer = self._posted.popleft()
-                work.wait()
-                header, payload = read_header(buffer), buffer[HEADER:]
-                if header.payload > len(payload):
-                    payload = self._second(header.payload)
-                if header.kind == _END:
-                    ends += 1
-                    continue
-                self._post(header.payload)
-                self._arrived(header, unpack(header, payload))
+            with self._beside():
+                self._receive_all()
         except BaseException as error:
             self._arrived(error, ())
 
-    def _second(self, size: int) -> Tensor:
-        """The payload that did not fit into its envelope."""
-        buffer = torch.empty(size, dtype=torch.uint8, device=self.device)
-        dist.recv(buffer, self.peer, group=self.groups.overflows)
-        return buffer
+    def _receive_all(self) -> None:
+        ends = 0
+        while ends < 2:
+            work, buffer = self._posted.popleft()
+            work.wait()
+            header, payload = read_header(buffer), buffer[HEADER:]
+            if header.payload > len(payload):
+                payload = self._empty(header.payload)
+                dist.recv(payload, self.peer, group=self.groups.overflows)
+            if self._stream is not None:
+                self._stream.synchronize()
+            if header.kind == _END:
+                ends += 1
+                continue
+            self._post(header.payload)
+            self._arrived(header, unpack(header, payload))
 
 
 class Wires(Links):
-    """The links of one worker among `workers`: queues inside it, wires to its neighbours.
+    """The links of one worker among len(set(homes)): queues inside it, wires to its neighbours.
 
-    homes  the worker that hosts each stage
+    homes     the worker that hosts each stage
+    arrivals  what other threads put there is called in the interpreter's, between two operations
+    idle      called while the interpreter waits, about every 50 ms, and before it waits
     """
 
-    def __init__(self, rank: int, homes: Sequence[int], device: torch.device) -> None:
+    def __init__(
+        self,
+        rank: int,
+        homes: Sequence[int],
+        device: torch.device,
+        arrivals: Arrivals | None = None,
+        idle: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__([i for i, home in enumerate(homes) if home == rank])
-        self.rank, self.homes, self.device = rank, homes, device
-        self._arrivals: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.rank, self.homes, self.device, self.idle = rank, homes, device, idle
+        self._arrivals = SimpleQueue() if arrivals is None else arrivals
         self._out: dict[int, Outgoing] = {}
+        self._in: list[Incoming] = []
         for left in range(max(homes)):
-            ends = [left, left + 1]
-            forward, backward = (Pair(dist.new_group(ends), dist.new_group(ends)) for _ in range(2))
+            forward = _pair(left, left + 1, device)
+            backward = _pair(left + 1, left, device)
             if rank == left:
                 self._connect(left + 1, forward, backward, to_stage=homes.index(left + 1) - 1)
             elif rank == left + 1:
@@ -147,37 +195,82 @@ class Wires(Links):
         self._out[peer] = Outgoing(peer, out, self.device)
 
         def arrived(header: Header | BaseException, value: Value) -> None:
-            self.deliver(lambda: self._take(header, value, to_stage, peer))
+            self._arrivals.put(lambda: self._take(header, value, to_stage, peer))
 
-        Incoming(peer, back, self.device, arrived)
-
-    def deliver(self, action: Callable[[], None]) -> None:
-        """From another thread: run `action` in the interpreter's, and wake it if it waits."""
-        self._arrivals.put(action)
+        self._in.append(Incoming(peer, back, self.device, arrived))
 
     def _take(self, header: Header | BaseException, value: Value, stage: int, peer: int) -> None:
         if isinstance(header, BaseException):
-            raise LinkLost(f"worker {self.rank} lost worker {peer}: {header}") from header
-        super().put(header.kind, stage, header.index, value)
+            raise self._lost(peer, header) from header
+        if header.kind == _STOP:
+            self.on_end(header.index)
+        else:
+            super().put(header.kind, stage, header.index, value)
+
+    def _lost(self, peer: int, error: BaseException) -> LinkLost:
+        stages = [i + 1 for i, home in enumerate(self.homes) if home == peer]
+        return LinkLost(
+            f"worker {self.rank} lost worker {peer} (stages {stages[0]} to {stages[-1]}): it went "
+            f"away, or was silent for longer than the time-out ({error})"
+        )
+
+    def _send(self, peer: int, kind: str, index: int, value: Value) -> None:
+        try:
+            self._out[peer].send(kind, index, value)
+        except RuntimeError as error:
+            if isinstance(error, PipelineError):
+                raise
+            raise self._lost(peer, error) from error
 
     def put(self, kind: str, stage: int, index: int, value: Any) -> None:
         home = self.homes[stage]
         if home == self.rank:
             super().put(kind, stage, index, value)
         else:
-            self._out[home].send(kind, index, value)
+            self._send(home, kind, index, value)
 
-    def wait(self) -> bool:
-        self._arrivals.get()()
+    def end_at(self, end: int) -> None:
+        for peer in self._out:
+            self._send(peer, _STOP, end, ())
+
+    def poll(self) -> None:
         while not self._arrivals.empty():
             self._arrivals.get()()
+
+    def wait(self) -> bool:
+        self.waiting = True
+        try:
+            while True:
+                try:
+                    action = self._arrivals.get_nowait()
+                except Empty:
+                    self.idle()
+                    try:
+                        action = self._arrivals.get(timeout=_PATIENCE)
+                    except Empty:
+                        continue
+                break
+        finally:
+            self.waiting = False
+        action()
+        self.poll()
         return True
 
     def totals(self, values: Tensor) -> Tensor:
-        dist.all_reduce(values)
-        return values
+        summed = values.to(self.device)
+        try:
+            dist.all_reduce(summed)
+        except RuntimeError as error:
+            raise LinkLost(f"worker {self.rank} lost another one ({error})") from error
+        return summed.cpu()
 
     def close(self) -> None:
         """Finish every wire in order; nothing of this run stays under way."""
-        for wire in self._out.values():
-            wire.close()
+        for peer, wire in self._out.items():
+            try:
+                wire.close()
+            except RuntimeError as error:
+                raise self._lost(peer, error) from error
+        for incoming in self._in:
+            incoming.thread.join()
+        self._out.clear()

@@ -558,7 +558,7 @@ def test_case_23_the_split_is_contiguous_complete_and_optimal(stages) -> None:
             max(sum(costs[a:b]) for a, b in itertools.pairwise([0, *cut, len(layers)]))
             for cut in cuts
         )
-        mine = list(itertools.accumulate([0, *trainer.counts]))
+        mine = list(itertools.accumulate([0, *trainer.blueprint.counts]))
         assert max(sum(costs[a:b]) for a, b in itertools.pairwise(mine)) == best
 
 

@@ -14,8 +14,8 @@ from pipemare_edu.errors import PipelineError
 from pipemare_edu.trainer.checkpoint import collect
 from pipemare_edu.trainer.evaluation import Evaluation
 from pipemare_edu.trainer.feed import Feed
-from pipemare_edu.trainer.interpreter import Interpreter
 from pipemare_edu.trainer.packing import HEADER, from_bytes, pack, read_header, to_bytes
+from pipemare_edu.trainer.placement import homes
 from pipemare_edu.trainer.randomness import Sandbox
 from pipemare_edu.trainer.run import Plan
 from pipemare_edu.trainer.wires import Wires
@@ -80,33 +80,22 @@ def work(rank, world, folder, number):
     store = dist.FileStore(f"{folder}/store", world)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=world)
     trainer, data = setting(METHODS[number])
-    homes = [i * world // STAGES for i in range(STAGES)]
-    mine = [i for i, home in enumerate(homes) if home == rank]
-    stages, optimizers = trainer.stages[mine[0] : mine[-1] + 1], trainer.optimizers
-    plan = Plan(trainer.method, STAGES, N, 0, every=4, evaluates=True)
-    cpu, loss = torch.device("cpu"), trainer.loss
-    links = Wires(rank, homes, cpu)
-    interpreter = Interpreter(
-        stages,
-        [plan.operations(i, STEPS) for i in mine],
-        optimizers[mine[0] : mine[-1] + 1],
-        Feed(data, N, range(STEPS), loss, cpu),
-        trainer.method,
-        loss,
-        Evaluation(data[:2], loss, {}, cpu),
-        trainer.clip,
-        links=links,
-        count=STAGES,
-    )
+    cpu, blueprint = torch.device("cpu"), trainer.blueprint
+    place = homes(STAGES, world)
+    mine = [i for i, home in enumerate(place) if home == rank]
+    part = slice(mine[0], mine[-1] + 1)
+    built = trainer.stages[part], trainer.optimizers[part]
+    plan = Plan(blueprint.method, STAGES, N, 0, every=4, evaluates=True)
+    links = Wires(rank, place, cpu)
+    feed = Feed(data, N, range(STEPS), blueprint.loss, cpu)
+    evaluation = Evaluation(data[:2], blueprint.loss, {}, cpu)
+    interpreter = blueprint.interpreter(built, feed, evaluation, links)
     with Sandbox(cpu):
-        for _ in interpreter.events():
+        for _ in interpreter.events([plan.operations(i, STEPS) for i in mine]):
             pass
     links.close()
     dist.barrier()
-    tensors = {
-        k: v.contiguous().clone()
-        for k, v in collect(stages, optimizers[mine[0] : mine[-1] + 1]).tensors.items()
-    }
+    tensors = {k: v.contiguous().clone() for k, v in collect(*built).tensors.items()}
     if rank == world - 1:
         tensors["losses"] = torch.tensor(interpreter.losses, dtype=torch.float64)
         tensors["scores"] = torch.tensor(

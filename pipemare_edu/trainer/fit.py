@@ -1,0 +1,64 @@
+"""One fit of a trainer: what was asked for, and the run that records what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..plan.ops import Op
+from . import checkpoint
+from .checkpoint import State
+from .evaluation import Evaluation
+from .feed import Feed, starves_on_one_sample
+from .randomness import Sandbox
+from .run import Plan, Run
+
+if TYPE_CHECKING:
+    from .trainer import Trainer
+
+
+@dataclass
+class Fit:
+    """A trainer's fit from its present step to step `last`.
+
+    plan     the operation lists         run      filled in while they are carried out
+    batches  the caller's data           sandbox  the caller's random state, while batches are read
+    save_to  where a checkpoint goes after every plan.save_every steps; "{step}" in it is replaced
+    """
+
+    trainer: Trainer
+    plan: Plan
+    last: int
+    batches: Iterable[Any]
+    evaluation: Evaluation | None
+    sandbox: Sandbox
+    run: Run
+    save_to: str
+
+    @cached_property
+    def feed(self) -> Feed:
+        """The caller's batches as microbatches, after those that an earlier fit has used."""
+        trainer = self.trainer
+        return Feed(
+            self.batches, trainer.blueprint.microbatches, range(trainer.step, self.last),
+            trainer.blueprint.loss, trainer.device, starves_on_one_sample(trainer.layers),
+            trainer.used, self.sandbox.outside,
+        )  # fmt: skip
+
+    @property
+    def spans(self) -> list[range]:
+        """The steps, cut where the pipe drains for a checkpoint."""
+        return self.plan.spans(self.last)
+
+    def operations(self, stage: int, span: range) -> Iterator[Op]:
+        """One stage's list for the steps of a span."""
+        return self.plan.span(stage, span, self.last)
+
+    def drained(self, step: int, state: Callable[[], State]) -> None:
+        """The pipe is empty after `step` steps: write a checkpoint if one is due."""
+        if self.plan.drains(step):
+            path = Path(self.save_to.replace("{step}", str(step)))
+            checkpoint.write(self.trainer, state(), step, path)
