@@ -45,6 +45,7 @@ class Feed:
     batches  an iterable of (inputs, targets); iterated again when it ends before the steps do
     steps    the minibatches to train on, by number
     skip     minibatches to pass over first (a resumed run)
+    keep     whether inputs and targets are asked for here
     outside  context in which the caller's iterator runs (its own random state)
     """
 
@@ -58,10 +59,11 @@ class Feed:
         batch_norm: bool = False,
         skip: int = 0,
         outside: Callable[[], AbstractContextManager[None]] = nullcontext,
+        keep: tuple[bool, bool] = (True, True),
     ) -> None:
         self.microbatches, self.steps, self.loss, self.device = microbatches, steps, loss, device
         self._batch_norm = batch_norm
-        self._outside = outside
+        self._outside, self._keep = outside, keep
         self._inputs: dict[int, Value] = {}
         self._targets: dict[int, tuple[Value, float]] = {}
         self._read = steps.start
@@ -90,8 +92,11 @@ class Feed:
             if not total:
                 raise DataError(f"minibatch {k} has nothing to count: every target is left out")
             for n, (x, t, c) in enumerate(zip(*pieces, counts, strict=True)):
-                self._inputs[k * self.microbatches + n] = to_device(x, self.device)
-                self._targets[k * self.microbatches + n] = (to_device(t, self.device), c / total)
+                m = k * self.microbatches + n
+                if self._keep[0]:
+                    self._inputs[m] = to_device(x, self.device)
+                if self._keep[1]:
+                    self._targets[m] = to_device(t, self.device), c / total
             self._read += 1
 
     def _next(self) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from ..plan.ops import Op
 from . import checkpoint
@@ -38,14 +39,14 @@ class Fit:
     run: Run
     save_to: str
 
-    @cached_property
-    def feed(self) -> Feed:
-        """The caller's batches as microbatches, after those that an earlier fit has used."""
+    def feed(self, device: torch.device, keep: tuple[bool, bool] = (True, True)) -> Feed:
+        """The caller's batches as microbatches on `device`, after those that an earlier fit has
+        used.  keep: are the inputs, are the targets asked for?"""
         trainer = self.trainer
         return Feed(
             self.batches, trainer.blueprint.microbatches, range(trainer.step, self.last),
-            trainer.blueprint.loss, trainer.device, starves_on_one_sample(trainer.layers),
-            trainer.used, self.sandbox.outside,
+            trainer.blueprint.loss, device, starves_on_one_sample(trainer.layers), trainer.used,
+            self.sandbox.outside, keep,
         )  # fmt: skip
 
     @property

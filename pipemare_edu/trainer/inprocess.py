@@ -1,10 +1,11 @@
-"""The engine that runs every stage in this process."""
+"""The engine that runs stages in this process: all of them, in turn."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from ..plan.clock import Event
+from .blueprint import Built
 from .checkpoint import collect
 from .fit import Fit
 from .interpreter import Interpreter
@@ -12,24 +13,26 @@ from .memory import counted
 
 
 class InProcess:
-    """Runs the operations of all stages in turn.  See session.Engine."""
+    """Runs the operations of the `built` stages in turn.  See session.Engine."""
 
-    def __init__(self, fit: Fit, interpreter: Interpreter) -> None:
-        self.fit, self.interpreter = fit, interpreter
-        trainer = fit.trainer
+    def __init__(self, fit: Fit, built: Built, interpreter: Interpreter) -> None:
+        self.fit, self.built, self.interpreter = fit, built, interpreter
         interpreter.losses = fit.run.losses
-        for stage in trainer.stages:
-            stage.reset(trainer.step, fit.run.trace.full_from)
+        for stage in built[0]:
+            stage.reset(fit.plan.first, fit.run.trace.full_from)
         self._events = self._all_events()
 
     def _all_events(self) -> Iterator[Event]:
-        fit, trainer = self.fit, self.fit.trainer
+        fit, run = self.fit, self.interpreter
         for span in fit.spans:
-            stages = range(len(trainer.stages))
-            yield from self.interpreter.events([fit.operations(i, span) for i in stages])
-            if self.interpreter.end <= span.stop:
+            yield from run.events([fit.operations(s.index, span) for s in self.built[0]])
+            if run.end <= span.stop:
                 return
-            fit.drained(span.stop, lambda: collect(trainer.stages, trainer.optimizers))
+            self.drained(span.stop)
+
+    def drained(self, step: int) -> None:
+        """Nothing is in flight after `step` steps."""
+        self.fit.drained(step, lambda: collect(*self.built))
 
     def advance(self, until: float) -> bool:
         interpreter, run = self.interpreter, self.fit.run
@@ -38,10 +41,8 @@ class InProcess:
             for event in self._events:
                 record(event)
                 if event.end > until or run.stop is not stopping:
-                    break
-            else:
-                return True
-        return False
+                    return False
+        return True
 
     def scores(self) -> list[tuple[int, dict[str, float]]]:
         scores, self.interpreter.scores = self.interpreter.scores, []
@@ -54,11 +55,9 @@ class InProcess:
         self.interpreter.end_at(self.interpreter.started)
 
     def finish(self, drained: bool) -> str:
-        run, trainer = self.fit.run, self.fit.trainer
-        run.trace.reads = [stage.reads for stage in trainer.stages]
-        run.memory = [
-            counted(s, o) for s, o in zip(trainer.stages, trainer.optimizers, strict=True)
-        ]
+        run, (stages, optimizers) = self.fit.run, self.built
+        run.trace.reads = [stage.reads for stage in stages]
+        run.memory = [counted(s, o) for s, o in zip(stages, optimizers, strict=True)]
         # Updates are joint, so the weights are those after the last one, at every stage.
         return "" if drained else "what was in flight was dropped"
 

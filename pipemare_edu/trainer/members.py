@@ -75,10 +75,7 @@ class Member:
         threading.Thread(target=_post, args=(self._outbox, self._orders), daemon=True).start()
 
     def __str__(self) -> str:
-        many = f"stages {self.stages.start + 1} to {self.stages.stop}"
-        return (
-            f"worker {self.rank} ({many if len(self.stages) > 1 else f'stage {self.stages.stop}'})"
-        )
+        return f"worker {self.rank} ({said(self.stages)})"
 
     def send(self, data: bytes) -> None:
         """Send bytes, without waiting for the worker to take them."""

@@ -113,7 +113,7 @@ class Session:
             step, what = broken
             run.diverged = (step, self._first_broken(), what)
         run.status = "diverged" if run.diverged else status
-        notes = [f"stopped after {run.steps} steps", note or kept]
+        notes = [f"stopped after {run.steps} steps", note, kept]
         run.note = "" if run.status == "done" else "; ".join(filter(None, notes))
         first = trainer.step
         trainer.step = min(stage.version for stage in trainer.stages)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
+from copy import copy
 from operator import attrgetter
 from typing import Any
 
@@ -58,6 +59,33 @@ class Trace:
     def last(self) -> list[Event]:
         """The last window of events."""
         return sorted(self._last or self._first[-self.window :], key=_start)
+
+    def shifted(self, seconds: float) -> Trace:
+        """The same on another clock."""
+        moved = copy(self)
+        moved._first = [
+            e._replace(start=e.start + seconds, end=e.end + seconds) for e in self._first
+        ]
+        moved._last = deque(
+            (e._replace(start=e.start + seconds, end=e.end + seconds) for e in self._last),
+            maxlen=self.window,
+        )
+        return moved
+
+    @classmethod
+    def joined(cls, traces: Sequence[Trace]) -> Trace:
+        """The traces of workers on one clock as one, which begins at 0."""
+        whole = copy(traces[0])
+        zero = min((e.start for t in traces for e in t._first), default=0.0)
+        parts = [t.shifted(-zero) for t in traces]
+        whole.count = sum(t.count for t in traces)
+        whole.seconds = [
+            {kind: sum(t.seconds[i][kind] for t in traces) for kind in whole.seconds[i]}
+            for i in range(whole.stages)
+        ]
+        whole._first = sorted((e for t in parts for e in t._first), key=_start)
+        whole._last = deque(sorted((e for t in parts for e in t._last), key=_start))
+        return whole
 
     def busy(self, homes: Sequence[int]) -> tuple[float, ...] | None:
         """Per worker, the share of the run's time that it computed; None for a single one.

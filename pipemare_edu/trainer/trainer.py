@@ -22,6 +22,7 @@ from .inprocess import InProcess
 from .methods import Method
 from .placement import here, place
 from .randomness import Sandbox
+from .ranks import Ranks
 from .registry import named
 from .run import Plan, Run
 from .session import Engine, Session, last
@@ -89,8 +90,9 @@ class Trainer:
         parameters = sum(p.numel() for layer in self.layers for p in layer.parameters())
         everything = range(len(self.blueprint.counts))
         self.placement = place(workers, device, len(everything), parameters, here())
-        # With workers this process only keeps the weights between two fits.
-        self.device = torch.device("cpu" if self.placement.workers else self.placement.devices[0])
+        # Several workers compute with copies: here the weights only stay between two fits.
+        several = self.placement.workers or self.placement.distributed
+        self.device = torch.device("cpu" if several else self.placement.devices[0])
         for layer in self.layers:
             layer.to(self.device)
         self.stages, self.optimizers = self.blueprint.build(self.layers, everything)
@@ -168,8 +170,10 @@ class Trainer:
     def _engine(self, fit: Fit) -> Engine:
         if self.placement.workers:
             return Workers(fit, self.placement, self.timeout)
-        built = self.stages, self.optimizers
-        return InProcess(fit, self.blueprint.interpreter(built, fit.feed, fit.evaluation))
+        if self.placement.distributed:
+            return Ranks(fit, self.placement, self.timeout)
+        built, feed = (self.stages, self.optimizers), fit.feed(self.device)
+        return InProcess(fit, built, self.blueprint.interpreter(built, feed, fit.evaluation))
 
     def _pass(self, batches: Iterable[Any], steps: int | None) -> tuple[Iterable[Any], int]:
         """The batches and how many steps to take; None is what is left of the pass (after a

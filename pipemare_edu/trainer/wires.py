@@ -18,7 +18,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from datetime import timedelta
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
@@ -33,7 +34,9 @@ from .stage import Value
 
 _OUTSTANDING = 64  # sends whose buffers are held before the oldest is waited for
 _STOP = "S"  # the run ends before minibatch `index`
+_FAIL = "!"  # this worker fails, with the text of its error
 _END = "X"  # the last message of a wire, once for each receive that is posted ahead
+_LAST_WORDS = timedelta(seconds=1)  # how long a worker that fails waits for them to leave
 _PATIENCE = 0.05  # seconds between two looks at what else there is to do while waiting
 
 
@@ -98,9 +101,12 @@ class Outgoing:
         """Tell the other end that nothing follows, and wait until everything has left."""
         for _ in range(2):
             self.send(_END, 0, ())
-        for work, _ in self._held:
-            work.wait()
-        self._held.clear()
+        self.flush()
+
+    def flush(self, *timeout: timedelta) -> None:
+        """Wait until everything has left."""
+        while self._held:
+            self._held.popleft()[0].wait(*timeout)
 
 
 class Incoming:
@@ -204,6 +210,9 @@ class Wires(Links):
             raise self._lost(peer, header) from header
         if header.kind == _STOP:
             self.on_end(header.index)
+        elif header.kind == _FAIL:
+            assert isinstance(value, Tensor)
+            raise LinkLost(bytes(value.tolist()).decode())
         else:
             super().put(header.kind, stage, header.index, value)
 
@@ -232,6 +241,14 @@ class Wires(Links):
     def end_at(self, end: int) -> None:
         for peer in self._out:
             self._send(peer, _STOP, end, ())
+
+    def fail(self, text: str) -> None:
+        """Tell the neighbours why this worker fails, as far as they can still be told."""
+        data = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
+        for wire in self._out.values():
+            with suppress(RuntimeError):
+                wire.send(_FAIL, 0, data)
+                wire.flush(_LAST_WORDS)
 
     def poll(self) -> None:
         while not self._arrivals.empty():

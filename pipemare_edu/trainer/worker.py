@@ -7,7 +7,6 @@ doing then: that is how a run is stopped hard, and what happens when the trainer
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 import shutil
@@ -16,9 +15,8 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
@@ -28,49 +26,23 @@ from typing import Any
 import cloudpickle
 import torch
 import torch.distributed as dist
-from torch import nn
 
 from ..errors import PipelineError, StageError
 from ..plan.clock import Event
-from .blueprint import Blueprint, Built
-from .checkpoint import State, collect, put_back
-from .evaluation import Evaluation
+from .blueprint import Built
+from .checkpoint import collect
 from .feed import Delivered
 from .interpreter import Interpreter
+from .job import Job
 from .memory import counted
 from .packing import from_bytes
 from .randomness import Sandbox
-from .run import Plan
 from .wires import Arrivals, LinkLost, Wires
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 REPORT_SECONDS, REPORT_EVENTS = 0.05, 64  # a report goes out after either
 STARTING = "starting"  # where a worker is before its first operation
 NEVER = timedelta(days=365)  # the trainer's process watches the time, and knows when it pauses
-
-
-@dataclass(frozen=True)
-class Job:
-    """What a worker is to do.  `layers` are those of its own stages, `evaluation` is its share."""
-
-    rank: int
-    hosted: range
-    homes: Sequence[int]
-    devices: Sequence[str]
-    backend: str
-    blueprint: Blueprint
-    layers: list[nn.Module]
-    plan: Plan
-    last: int
-    full_from: int
-    evaluation: Evaluation | None
-    state: State | None
-
-    def encode(self) -> bytes:
-        """Bytes for another process; what was defined in a notebook cell travels by value."""
-        buffer = io.BytesIO()
-        torch.save(self, buffer, pickle_module=cloudpickle)
-        return buffer.getvalue()
 
 
 def main(orders: Connection, reports: Connection, folder: str) -> None:
@@ -81,7 +53,7 @@ def main(orders: Connection, reports: Connection, folder: str) -> None:
     try:
         job = orders.recv_bytes()
         worker = Worker(orders, reports, folder)
-        worker.run(torch.load(io.BytesIO(job), weights_only=False))
+        worker.run(Job.decode(job))
         threading.Event().wait()  # until `orders` closes
     except EOFError:
         pass
@@ -125,14 +97,13 @@ class Worker:
     def run(self, job: Job) -> None:
         """Everything, to the end of the fit."""
         self.job = job
-        device = torch.device(job.devices[job.rank])
+        device = job.device
         if device.type == "cuda":
             torch.cuda.set_device(device)
         self.links = self._connect(device)
         self.feed = Delivered(job.blueprint.microbatches, device)
-        built = stages, optimizers = self._build(device)
-        evaluation = job.evaluation and job.evaluation.to(device)
-        self.interpreter = job.blueprint.interpreter(built, self.feed, evaluation, self.links)
+        built = stages, optimizers = job.build()
+        self.interpreter = job.interpreter(built, self.feed, self.links)
         with Sandbox(device):
             for event in self._all_events(self.interpreter, built):
                 self._events.append(event)
@@ -156,17 +127,6 @@ class Worker:
         if job.rank == 0:
             shutil.rmtree(self._folder, ignore_errors=True)
         return links
-
-    def _build(self, device: torch.device) -> Built:
-        job = self.job
-        for layer in job.layers:
-            layer.to(device)
-        built = job.blueprint.build(job.layers, job.hosted)
-        if job.state is not None:
-            put_back(job.state, *built)
-        for stage in built[0]:
-            stage.reset(job.plan.first, job.full_from)
-        return built
 
     def _all_events(self, interpreter: Interpreter, built: Built) -> Iterator[Event]:
         plan, last = self.job.plan, self.job.last

@@ -21,11 +21,12 @@ from ..plan.clock import Event
 from . import checkpoint
 from .checkpoint import State
 from .fit import Fit
+from .job import job
 from .members import Member, WorkerLost
 from .memory import counted
 from .packing import to_bytes
 from .placement import Placement
-from .worker import STARTING, Job
+from .worker import STARTING
 
 AHEAD = 32  # minibatches sent before the first stage starts them ...
 AHEAD_BYTES = 1 << 24  # ... or as many as hold so many bytes, but at least two
@@ -56,6 +57,7 @@ class Workers:
 
     def __init__(self, fit: Fit, placement: Placement, timeout: float) -> None:
         self.fit, self.placement, self.timeout = fit, placement, timeout
+        self._feed = fit.feed(fit.trainer.device)
         self._members: list[Member] = []
         self._folder = ""
         self._sent = self._begun = fit.plan.first  # minibatches: sent, begun by the first stage
@@ -136,25 +138,11 @@ class Workers:
         for rank in range(self.placement.workers):
             member = Member(rank, self.placement.hosted(rank), self._folder)
             self._members.append(member)
-            member.send(self._job(member).encode())
-
-    def _job(self, member: Member) -> Job:
-        fit, place, trainer = self.fit, self.placement, self.fit.trainer
-        rank, mine = member.rank, member.stages
-        part = slice(mine.start, mine.stop)
-        state = None
-        if trainer.step:  # before the first step every state is a fresh one
-            state = checkpoint.collect(trainer.stages[part], trainer.optimizers[part])
-        first, last = rank == 0, rank == place.workers - 1
-        return Job(
-            rank, mine, place.homes, place.devices, place.backend, trainer.blueprint,
-            trainer.blueprint.cut(trainer.layers, mine), fit.plan, fit.last,
-            fit.run.trace.full_from, fit.evaluation and fit.evaluation.share(first, last), state,
-        )  # fmt: skip
+            member.send(job(self.fit, self.placement, rank).encode())
 
     def _send_ahead(self) -> None:
         """Read and send minibatches until enough are under way."""
-        feed = self.fit.feed
+        feed = self._feed
         while self._sent < self.fit.last and self._sent - self._begun < self._room:
             n = feed.microbatches
             own = range(self._sent * n, (self._sent + 1) * n)
@@ -181,7 +169,7 @@ class Workers:
             if failure is not None:
                 raise self._cause(failure)
         self._silent = 0.0 if heard else self._silent + perf_counter() - before
-        if self._silent > self.timeout:
+        if self._silent > self.timeout - min(ANSWER_SECONDS + LEAVE_SECONDS, self.timeout / 2):
             raise self._hung()
 
     def _heard(self, seconds: float) -> Iterator[Member]:
@@ -265,13 +253,13 @@ class Workers:
         asked = [m for m in self._members if m.rank not in self._done]
         for member in asked:
             member.tell("where")
-        deadline = perf_counter() + ANSWER_SECONDS
+        deadline = perf_counter() + min(ANSWER_SECONDS, self.timeout / 4)
         while len(self._places) < len(asked) and (seconds := deadline - perf_counter()) > 0:
             for member in self._heard(seconds):
                 failure = self._take(member)
                 if failure is not None:
                     return self._cause(failure)
-        return _culprit(asked, self._places, f"nothing was heard for {self.timeout:g} s (timeout)")
+        return _culprit(asked, self._places, f"nothing was heard for {self._silent:.1f} s")
 
 
 def _culprit(asked: Sequence[Member], places: dict[int, Any], late: str) -> PipelineError:
