@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from . import __version__
+from .errors import PipelineError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status: 0, or 2 for input that cannot work."""
+    """Run one command; returns the exit status: 0, 1 for a run that failed, or 2 for input that
+    cannot work."""
     args, rest = parser().parse_known_args(argv)
     if rest and args.command != "lab":
         parser().error(f"unrecognized arguments: {' '.join(rest)}")
@@ -22,6 +24,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except PipelineError as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        if "TORCHELASTIC_RUN_ID" in os.environ:
+            os._exit(1)  # the network's threads would turn a normal exit into a crash
+        return 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 0
@@ -46,6 +53,8 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--method", default="pipemare", help="a method's name")
     one.add_argument("--seed", type=int, default=0)
     one.add_argument("--save", metavar="FILE", help="write the run as JSON")
+    one.add_argument("--trace", metavar="FILE", help="write the trace for Perfetto")
+    _add_engine(one)
     many = commands.add_parser("compare", help="all methods over seeds, in a table")
     _add_training(many)
     many.add_argument("--methods", type=_words, help="names, comma-separated (all of them)")
@@ -73,6 +82,27 @@ def _add_training(command: argparse.ArgumentParser) -> None:
         "--depth", help="of asynchronous methods: lockstep, async-1f1b, or depths: 5,3,1,0"
     )
     command.add_argument("--json", action="store_true", help="end with one JSON line")
+
+
+def _add_engine(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--workers",
+        type=_workers,
+        help='worker processes: 0, a number or "auto"; under torchrun its ranks are taken',
+    )
+    command.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    command.add_argument(
+        "--timeout", type=float, default=60, metavar="SECONDS", help="of a worker's silence (60)"
+    )
+    command.add_argument(
+        "--save-every", type=_count, default=0, metavar="STEPS", help="drain and write --checkpoint"
+    )
+    command.add_argument("--checkpoint", default="", metavar="FILE", help='"{step}" is replaced')
+    command.add_argument("--resume", metavar="FILE", help="go on from a checkpoint to --steps")
+
+
+def _workers(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
 
 
 def _count(text: str) -> int:
@@ -105,15 +135,25 @@ def train(args: argparse.Namespace, _: list[str]) -> int:
     from tqdm import tqdm
 
     from .compare import methods_for, record
+    from .trainer.session import last
     from .training import prepare
 
-    folder = os.path.dirname(os.path.abspath(args.save or "."))
-    if args.save and not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
-        raise ValueError(f"--save {args.save}: that folder is not there, or not to be written")
+    for name in ("save", "trace", "checkpoint"):
+        _check_folder(name, getattr(args, name))
     options = _options(args)
     [(name, method)] = methods_for(args.task, [args.method], options, _depth(args.depth))
-    job = prepare(args.task, method, seed=args.seed, **options)
-    chunks, run = job.chunks(), None
+    rank, world = (int(os.environ.get(n, d)) for n, d in (("RANK", 0), ("WORLD_SIZE", 1)))
+    workers = args.workers if args.workers is not None else "env" if world > 1 else 0
+    job = prepare(
+        args.task, method, seed=args.seed, workers=workers, device=args.device,
+        timeout=args.timeout, **options,
+    )  # fmt: skip
+    if args.resume:
+        job = job.resumed(args.resume)
+    chunks, run = job.chunks(save_every=args.save_every, save_to=args.checkpoint), None
+    if rank:  # rank 0 speaks for all
+        last(chunks)
+        return 0
     with tqdm(total=job.steps, desc=name, unit="step", leave=False, file=sys.stderr) as bar:
         try:
             for run in chunks:
@@ -134,12 +174,22 @@ def train(args: argparse.Namespace, _: list[str]) -> int:
     print(f"staleness of forward weights per stage: {delays}")
     u = run.utilization
     print(f"utilization by the clock: {u.model:.3f} in steady state, {u.run:.3f} for this run")
-    print(f"{run.steps} steps in {run.seconds:.1f} s")
+    if u.measured:
+        print(f"measured per worker: {', '.join(f'{m:.3f}' for m in u.measured)}")
+    print(f"{run.steps} steps in {run.seconds:.1f} s; {run.config['placement']}")
     if args.save:
         run.save(args.save)
+    if args.trace:
+        run.save_trace(args.trace)
     if args.json:
         _print_json("train", args, [record(run, name, args.seed)])
     return 0
+
+
+def _check_folder(option: str, path: str | None) -> None:
+    folder = os.path.dirname(os.path.abspath(path or "."))
+    if path and not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
+        raise ValueError(f"--{option} {path}: that folder is not there, or not to be written")
 
 
 def compare(args: argparse.Namespace, _: list[str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -35,6 +36,17 @@ class Job:
         """Train to the end; see Trainer.fit."""
         return last(self.chunks())
 
+    def resumed(self, path: str | Path) -> Job:
+        """The same, going on from a checkpoint, with the steps that are left."""
+        self.trainer.restore(path)
+        left = self.steps - self.trainer.step
+        if left < 1:
+            raise ValueError(
+                f"{path} has {self.trainer.step} steps and the run is to have {self.steps}: "
+                "there is nothing left to do"
+            )
+        return replace(self, steps=left)
+
     def chunks(self, **options: Any) -> Generator[Run, None, None]:
         """Train in chunks; see Trainer.chunks."""
         return self.trainer.chunks(
@@ -54,11 +66,13 @@ def prepare(
     microbatches: int | None = None,
     steps: int | None = None,
     seed: int = 0,
-    workers: int = 0,
+    workers: int | str = 0,
     network: str | None = None,
     rate: float | None = None,
     batch: int | None = None,
     eval_every: int | None = None,
+    device: str = "auto",
+    timeout: float = 60,
 ) -> Job:
     """Check everything and build the trainer; None takes the task's own setting.
 
@@ -90,7 +104,9 @@ def prepare(
         stages=setting.stages if stages is None else stages,
         microbatches=microbatches,
         workers=workers,
+        device=device,
         seed=seed,
+        timeout=timeout,
     )
     check_sizes(batch, microbatches, "a batch", starves_on_one_sample(layers))
     return Job(chosen, trainer, batch, steps, every, seed)
@@ -110,7 +126,7 @@ def train(
     microbatches: int | None = None,
     steps: int | None = None,
     seed: int = 0,
-    workers: int = 0,
+    workers: int | str = 0,
     network: str | None = None,
     rate: float | None = None,
     batch: int | None = None,
@@ -121,6 +137,7 @@ def train(
     task     "digits", "regression"
     method   a name (`method_names()`) or a method such as pm.PipeMare(t1=400, t2=0.135)
     network  one of the task's networks
+    workers  0, a number of worker processes, "auto" or "env" (see Trainer)
 
     Whatever is None is the task's own setting for that network; T1's annealing and T3's warm-up
     keep their share of a run of another length.  Raises ValueError before any work.

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import DataError
-from .stage import Value, as_tuple
+from .stage import Value, as_tuple, fresh
 
 
 def count(loss: Callable[..., Any], target: Value) -> int:
@@ -92,11 +92,11 @@ class Feed:
             if not total:
                 raise DataError(f"minibatch {k} has nothing to count: every target is left out")
             for n, (x, t, c) in enumerate(zip(*pieces, counts, strict=True)):
-                m = k * self.microbatches + n
+                own = k * self.microbatches + n
                 if self._keep[0]:
-                    self._inputs[m] = to_device(x, self.device)
+                    self._inputs[own] = to_device(x, self.device)
                 if self._keep[1]:
-                    self._targets[m] = to_device(t, self.device), c / total
+                    self._targets[own] = to_device(t, self.device), c / total
             self._read += 1
 
     def _next(self) -> Any:
@@ -169,8 +169,8 @@ def split_pair(pair: Any, k: int) -> tuple[Value, Value]:
 
 
 def to_device(value: Value, device: torch.device) -> Value:
-    """`value` on `device`; itself when it is there."""
-    moved = tuple(None if x is None else x.to(device) for x in as_tuple(value))
+    """`value` on `device`, as it would arrive there in a message; itself when it is like that."""
+    moved = tuple(None if x is None else fresh(x.to(device)) for x in as_tuple(value))
     return moved if isinstance(value, tuple) else moved[0]  # type: ignore[return-value]
 
 

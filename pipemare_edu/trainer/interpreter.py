@@ -86,8 +86,7 @@ class Interpreter:
             for stage, ops, optimizer in zip(self._stages, lists, self._optimizers, strict=True)
         ]
         self._shorten()
-        while any(row.op is not None for row in self._rows):
-            self.links.poll()
+        while self._left():
             moved = False
             for row in self._rows:
                 while (op := row.op) is not None and op.kind != "U" and self._ready(row, op):
@@ -100,6 +99,11 @@ class Interpreter:
                 yield from self._update(standing)
             elif not self.links.wait():
                 raise ScheduleError(self._deadlock())
+
+    def _left(self) -> bool:
+        """Is there anything left to do, after what other processes have said?"""
+        self.links.poll()
+        return any(row.op is not None for row in self._rows)
 
     @property
     def started(self) -> int:

@@ -101,6 +101,6 @@ def to_bytes(kind: str, index: int, value: Value) -> bytes:
 
 def from_bytes(data: bytes) -> tuple[Header, Value]:
     """The message that `to_bytes` made."""
-    buffer = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+    buffer = torch.frombuffer(bytearray(data), dtype=torch.uint8).clone()  # aligned
     header = read_header(buffer)
     return header, unpack(header, buffer[HEADER:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from ..plan.ops import Op
@@ -45,11 +45,20 @@ class Progress:
 
     def end_at(self, end: int, microbatches: int) -> None:
         """Leave out everything of minibatch `end` and later."""
-        left = self.rest
-        self.rest = (op for op in left if op.step(microbatches) < end)
+        self.rest = _before(self.rest, end, microbatches)
         if self.op is not None and self.op.step(microbatches) >= end:
             self._next()
 
     def listing(self) -> list[Op]:
         """The last operations done, the next one, and some that follow (they are used up)."""
         return [*self.done, *([] if self.op is None else [self.op]), *islice(self.rest, KEPT)]
+
+
+def _before(ops: Iterator[Op], end: int, microbatches: int) -> Iterator[Op]:
+    """The operations of minibatches before `end`.  Updates come in order, so that the first one
+    past the end tells that no others follow."""
+    for op in ops:
+        if op.step(microbatches) < end:
+            yield op
+        elif op.kind == "U":
+            return

@@ -15,10 +15,12 @@ from ..plan.clock import simulate
 from ..plan.ops import Op
 from ..plan.schedules import evaluated
 from ..plan.staleness import staleness
+from .chrome import chrome
 from .files import write_atomically
 from .methods import Method
 from .stage import Read
 from .trace import Trace
+from .waiting import Waiting, waiting
 
 FORMAT = "pipemare_edu run 1"
 SAVED = "config losses metrics status diverged memory seconds note".split()
@@ -104,6 +106,18 @@ class Run:
         by_clock = self.plan.utilization(max(self.steps, 1))
         return replace(by_clock, measured=self.trace.busy(self.plan.homes))
 
+    @property
+    def waiting(self) -> tuple[Waiting, ...]:
+        """Per stage, seconds computing, with a message on its way, and waiting for one; among the
+        trace's kept events.  Empty unless several workers ran."""
+        homes = self.plan.homes if self.plan else ()
+        return waiting(self.trace.events, homes) if homes else ()
+
+    def save_trace(self, path: str | Path) -> None:
+        """Write the trace's kept events to `path` for Perfetto or chrome://tracing."""
+        homes = (self.plan.homes if self.plan else ()) or (0,) * self.trace.stages
+        write_atomically(Path(path), json.dumps(chrome(self.trace.events, homes)).encode())
+
     def cancel(self) -> None:
         """Ask the run to stop; it starts no new minibatch and its status becomes cancelled."""
         self.stop = True
@@ -127,6 +141,8 @@ def load(path: str | Path) -> Run:
         both = values.pop("staleness")
         delays = {k: tuple(Delays(**d) for d in both[k]) for k in ("forward", "backward")}
         utilization = Utilization(**values.pop("utilization"))
+        if utilization.measured is not None:
+            utilization = replace(utilization, measured=tuple(utilization.measured))
         values["trace"] = Trace.from_json(values["trace"])
         values["metrics"] = {k: [(s, v) for s, v in x] for k, x in values["metrics"].items()}
         values["diverged"] = tuple(values["diverged"]) if values["diverged"] else None

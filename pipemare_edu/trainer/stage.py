@@ -13,6 +13,7 @@ from . import randomness
 from .flat import Flat, Scratch, flatten, named_parameters
 from .weights import Newest
 
+_ALIGNMENT = 64  # bytes, of torch's allocations on the CPU
 Value = Tensor | tuple[Tensor | None, ...]
 Policy = Callable[[Tensor], Newest]
 
@@ -142,7 +143,7 @@ class Stage:
         for y, g in zip(outputs, grads or (None,), strict=True):
             if y is not None and y.requires_grad and (g is not None or grads is None):
                 roots.append(y)
-                seeds.append(g)
+                seeds.append(None if g is None else fresh(g))
         if roots:
             swapped = self._swap_in("B", version, asynchronous)
             try:
@@ -216,6 +217,7 @@ class Stage:
     def evaluate(self, value: Value) -> Value:
         """E: the layers in evaluation mode, without gradients; nothing of the stage changes."""
         modes = [(m, m.training) for layer in self.layers for m in layer.modules()]
+        value = tuple(map(_settled, value)) if isinstance(value, tuple) else fresh(value)
         try:
             for module, _ in modes:
                 module.training = False
@@ -250,6 +252,23 @@ def as_tuple(value: Value) -> tuple[Tensor | None, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
+def fresh(x: Tensor) -> Tensor:
+    """`x`, contiguous and aligned like a tensor that torch has just allocated.
+
+    Some kernels' last bits depend on where their arguments lie, and what comes as a message always
+    lies like this.
+    """
+    if x.is_contiguous() and not x.data_ptr() % _ALIGNMENT:
+        return x
+    return x.clone(memory_format=torch.contiguous_format)
+
+
+def _settled(x: Tensor | None) -> Tensor | None:
+    return None if x is None else fresh(x)
+
+
 def _leaf(x: Tensor | None) -> Tensor | None:
-    """A fresh leaf: its gradient is what goes back to the stage before."""
-    return x.detach().requires_grad_() if x is not None and x.requires_grad else x
+    """A new leaf: its gradient is what goes back to the stage before."""
+    if x is None:
+        return None
+    return fresh(x.detach()).requires_grad_() if x.requires_grad else fresh(x)

@@ -104,6 +104,7 @@ class Worker:
         self.feed = Delivered(job.blueprint.microbatches, device)
         built = stages, optimizers = job.build()
         self.interpreter = job.interpreter(built, self.feed, self.links)
+        self._tell("ready", None)
         with Sandbox(device):
             for event in self._all_events(self.interpreter, built):
                 self._events.append(event)

@@ -31,6 +31,7 @@ from .worker import STARTING
 AHEAD = 32  # minibatches sent before the first stage starts them ...
 AHEAD_BYTES = 1 << 24  # ... or as many as hold so many bytes, but at least two
 LOOK_SECONDS = 0.05  # between two looks at whether the run is asked to stop
+START_SECONDS = 60.0  # how long workers may take to start, whatever the time-out
 ECHO_SECONDS = 0.3  # how long the first error waits for its cause
 ANSWER_SECONDS = 1.0  # how long a worker may take to say where it is
 LEAVE_SECONDS = 0.5  # how long the workers may take to leave
@@ -62,6 +63,7 @@ class Workers:
         self._folder = ""
         self._sent = self._begun = fit.plan.first  # minibatches: sent, begun by the first stage
         self._room = AHEAD
+        self._ready: set[int] = set()
         self._silent = 0.0  # seconds of waiting without a word from anybody
         self._zero: float | None = None  # perf_counter() at the first event
         self._scores: list[tuple[int, dict[str, float]]] = []
@@ -169,8 +171,14 @@ class Workers:
             if failure is not None:
                 raise self._cause(failure)
         self._silent = 0.0 if heard else self._silent + perf_counter() - before
-        if self._silent > self.timeout - min(ANSWER_SECONDS + LEAVE_SECONDS, self.timeout / 2):
+        if self._silent > self._patience():
             raise self._hung()
+
+    def _patience(self) -> float:
+        """Seconds of silence after which to ask: the time-out, less what the asking takes."""
+        if len(self._ready) < len(self._members):
+            return max(self.timeout, START_SECONDS)
+        return self.timeout - min(ANSWER_SECONDS + LEAVE_SECONDS, self.timeout / 2)
 
     def _heard(self, seconds: float) -> Iterator[Member]:
         """The workers that report something within so many seconds."""
@@ -185,6 +193,8 @@ class Workers:
         except (EOFError, OSError):
             return Failure(member.lost(), echo=False)
         match kind:
+            case "ready":
+                self._ready.add(member.rank)
             case "progress":
                 self._progress(member, *what)
             case "drained":
