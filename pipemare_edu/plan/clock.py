@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from .held import Held, held
 from .ops import Op, Operations, parse, receiver, sender
 from .staleness import Delay, staleness
 
@@ -81,6 +82,11 @@ class Timeline:
         return tuple(_peak_in_flight(ops) for ops in self.lists)
 
     @cached_property
+    def held(self) -> tuple[Held, ...]:
+        """Per stage, the activations that it holds at the most, in microbatches."""
+        return tuple(map(held, self.lists))
+
+    @cached_property
     def staleness(self) -> tuple[tuple[Delay, ...], ...]:
         """Per stage, the delay of every microbatch; it depends on the lists alone."""
         return tuple(staleness(ops) for ops in self.lists)
@@ -101,7 +107,7 @@ def simulate(
     until the neighbour has its output.  Raises ValueError for text that does not parse, a cost
     that is negative, or as many costs as there are not stages.
     """
-    rows = tuple(parse(x) if isinstance(x, str) else Operations(x) for x in lists)
+    rows = tuple(map(_operations, lists))
     kinds = {"F": forward, "B": backward, "R": forward, "U": update, "E": evaluate}
     costs = {kind: _cost(value, len(rows)) for kind, value in kinds.items()}
     if message < 0:
@@ -118,8 +124,9 @@ def _run(
     stages = len(rows)
     events: list[list[Event]] = [[] for _ in rows]
     links: dict[tuple[str, int], deque[tuple[int, float]]] = {
-        (kind, i): deque() for kind in "FBE" for i in range(stages)
+        (kind, i): deque() for kind in "FBER" for i in range(stages)
     }
+    inside = [*(row.inside for row in rows), False]
     flying: list[set[int]] = [set() for _ in rows]
     free, version = [0.0] * stages, [0] * stages
     todo = [deque(row) for row in rows]
@@ -130,7 +137,7 @@ def _run(
             op, arrival = todo[i][0], 0.0
             if op.kind in "BR" and op.index not in flying[i]:
                 break
-            if sender(op, i, stages) is not None:
+            if sender(op, i, stages, inside[i]) is not None:
                 link = links[op.kind, i]
                 if not link or link[0][0] != op.index:
                     break
@@ -144,7 +151,7 @@ def _run(
                 flying[i].add(op.index)
             elif op.kind == "B":
                 flying[i].remove(op.index)
-            if (there := receiver(op, i, stages)) is not None:
+            if (there := receiver(op, i, stages, inside[i + 1])) is not None:
                 links[op.kind, there].append((op.index, free[i] + message))
                 wake.append(there)
     return events
@@ -161,6 +168,12 @@ def _cost(value: Cost, stages: int) -> Callable[[int, Op], float]:
     return lambda stage, op: each[stage]
 
 
+def _operations(row: str | Iterable[Op]) -> Operations:
+    if isinstance(row, str):
+        return parse(row)
+    return row if isinstance(row, Operations) else Operations(row)
+
+
 def _peak_in_flight(ops: Iterable[Op]) -> int:
     flying = peak = 0
     for op in ops:
@@ -169,26 +182,21 @@ def _peak_in_flight(ops: Iterable[Op]) -> int:
     return peak
 
 
-def waits_for(op: Op, stage: int, stages: int) -> str:
+def waits_for(op: Op, stage: int, stages: int, inside: bool = False) -> str:
     """In words, what a blocked operation (stage from 0) is waiting for."""
-    here = sender(op, stage, stages)
+    here = sender(op, stage, stages, inside)
     if here is None:
         return f"stage {stage + 1} waits to run {op}, whose forward has not run there"
     return f"stage {stage + 1} waits to run {op}: stage {here + 1} has not sent it next"
 
 
-def deadlock_report(rows: Sequence[Iterable[Op]], done: Sequence[int]) -> str:
+def deadlock_report(rows: Sequence[Operations], done: Sequence[int]) -> str:
     """The whole grid, one stage a line: what ran, [the stuck operation], (what never came)."""
-    lines = ["deadlock: no stage can go on"]
-    for i, row in enumerate(rows):
-        ops = list(row)
-        words = [*map(str, ops[: done[i]])]
-        if done[i] < len(ops):
-            words += [f"[{ops[done[i]]}]", *(f"({op})" for op in ops[done[i] + 1 :])]
+    lines, reasons = ["deadlock: no stage can go on"], []
+    for i, (row, n) in enumerate(zip(rows, done, strict=True)):
+        words = [*map(str, row[:n])]
+        if n < len(row):
+            words += [f"[{row[n]}]", *(f"({op})" for op in row[n + 1 :])]
+            reasons.append("  " + waits_for(row[n], i, len(rows), row.inside))
         lines.append(f"  stage {i + 1}: {' '.join(words)}")
-    lines += [
-        "  " + waits_for(tuple(row)[n], i, len(rows))
-        for i, (row, n) in enumerate(zip(rows, done, strict=True))
-        if n < len(tuple(row))
-    ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *reasons])

@@ -12,13 +12,13 @@ from torch import Tensor
 class Links:
     """The links of the stages that one process hosts, all of them inside it.
 
-    There is one link per receiving stage and kind of message (F, B, E); messages are (index,
+    There is one link per receiving stage and kind of message (F, B, E, R); messages are (index,
     value), and their order is never changed.
     """
 
     def __init__(self, hosted: Sequence[int]) -> None:
         self._queues: dict[tuple[str, int], deque[tuple[int, Any]]] = {
-            (kind, stage): deque() for kind in "FBE" for stage in hosted
+            (kind, stage): deque() for kind in "FBER" for stage in hosted
         }
 
     def put(self, kind: str, stage: int, index: int, value: Any) -> None:

@@ -14,6 +14,7 @@ def counted(stage: Stage, optimizer: StageOptimizer | None) -> dict[str, int]:
     correction   T2's average              working      where the newest weights wait meanwhile
     activations  peak microbatches in flight times what one saves for its backward, as seen in
                  the first forward
+    inputs       segment inputs that wait for a re-run (recompute)
     """
     trainable = sum(f.weights.nbytes for f in stage.flats)
     peaks = {"stash": 0, "correction": 0}
@@ -26,5 +27,6 @@ def counted(stage: Stage, optimizer: StageOptimizer | None) -> dict[str, int]:
         "optimizer": optimizer.state_bytes() if optimizer else 0,
         **peaks,
         "working": trainable if any(peaks.values()) else 0,
-        "activations": stage.peak_flying * stage.saved_bytes,
+        "activations": stage.peak.graphs * stage.saved.bytes,
+        "inputs": stage.peak.inputs * stage.saved.input_bytes,
     }

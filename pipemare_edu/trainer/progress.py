@@ -32,6 +32,11 @@ class Progress:
         self.done: deque[Op] = deque(maxlen=KEPT)
         self.probed = False
 
+    @property
+    def inside(self) -> bool:
+        """Does a re-run here wait for that of the stage before?"""
+        return self.stage.rerun is not None and not self.stage.rerun.first
+
     def advance(self) -> None:
         """The operation has run: on to the next.
 

@@ -95,6 +95,7 @@ class Trainer:
     def _stages(self, taus: Sequence[float]) -> list[Stage]:
         firsts = [0, *accumulate(self.counts)]
         scratch = Scratch()
+        reruns = self.method.reruns(len(self.counts))
         return [
             Stage(
                 i,
@@ -103,6 +104,7 @@ class Trainer:
                 lambda flat, tau=tau: self.method.weights(flat, tau),  # type: ignore[misc]
                 scratch,
                 self.seed,
+                reruns[i],
             )
             for i, tau in enumerate(taus)
         ]
