@@ -41,6 +41,7 @@ class Probe(TorchFunctionMode):
         self._data = {id(x): x for x in as_tuple(value)}
         self._derived: dict[int, tuple[Tensor, str]] = {}
         self._saved: dict[tuple[int, int], int] = {}  # by place in memory: the bytes
+        self.saved = Saved(0, 0, 0)
         self._hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, lambda t: t)
 
     def __enter__(self) -> Probe:
@@ -51,7 +52,7 @@ class Probe(TorchFunctionMode):
         super().__exit__(*error)
         self._hooks.__exit__(*error)
         kept = self._saved.values()
-        self._stage.saved = Saved(len(kept), sum(kept), self._input_bytes)
+        self.saved = self._stage.saved = Saved(len(kept), sum(kept), self._input_bytes)
         if self._warns:
             saved = {memory for memory, _ in self._saved}
             self._warn(sorted({n for t, n in self._derived.values() if _memory(t) in saved}))

@@ -108,20 +108,20 @@ class Stage:
 
         What will be re-run leaves at most its input, and the output alone.
         """
-        value = _leaves(value)
+        value = without_graph(value)
         output = self._computed("F", m, value, self.version, asynchronous, loss)
         if self.rerun is None or not asynchronous:
             self.flying[m] = Flight(as_tuple(value), as_tuple(output), self.version)
         else:
             self.waiting[m] = Waiting(value if self.rerun.first else None, self.version)
-            output = _leaves(output)
+            output = without_graph(output)
         self._note_peak()
         return output
 
     def recompute(self, m: int, value: Value | None = None) -> Value:
         """R<m>: the forward again, from the input kept or else given; what it leaves is B<m>'s."""
         kept, version = self.waiting.pop(m)
-        value = _leaves(cast(Value, value)) if kept is None else kept
+        value = without_graph(cast(Value, value)) if kept is None else kept
         read = self._version_read(version)
         with unmoved(self._buffered):
             output = self._computed("R", m, value, version, True)
@@ -148,7 +148,7 @@ class Stage:
     def _note_peak(self) -> None:
         graphs = len(self.flying)
         inputs = len(self.waiting) if self.rerun and self.rerun.first else 0
-        if graphs + inputs > self.peak.slots or graphs > self.peak.graphs:
+        if self.rerun or graphs > self.peak.graphs:
             self.peak = Held(*map(max, self.peak, (graphs, inputs, graphs + inputs)))
 
     def backward(
@@ -283,7 +283,7 @@ def as_tuple(value: Value) -> tuple[Tensor | None, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _leaves(value: Value) -> Value:
+def without_graph(value: Value) -> Value:
     """The same tensors without the graph that made them."""
     return tuple(map(_leaf, value)) if isinstance(value, tuple) else cast(Tensor, _leaf(value))
 
