@@ -96,30 +96,35 @@ def simulate(
     lists: Iterable[str | Iterable[Op]],
     forward: Cost = 1.0,
     backward: Cost = 1.0,
-    message: float = 0.0,
+    message: float | Sequence[float] = 0.0,
     update: Cost = 0.0,
     evaluate: Cost = 0.0,
+    transfer: float | Sequence[float] = 0.0,
 ) -> Timeline:
     """Run operation lists (or their text) on a virtual clock, one device per stage.
 
     forward, backward, update, evaluate: a time for every stage, one per stage, or a function of
     (stage, operation); a recompute costs a forward.  message: time from the end of an operation
-    until the neighbour has its output.  Raises ValueError for text that does not parse, a cost
-    that is negative, or as many costs as there are not stages.
+    until the neighbour has its output.  transfer: time before that, for which the message has its
+    link to itself; forwards and re-runs share a link, backwards go the other way.  Both are one
+    number, or one for each pair of neighbours.  Raises ValueError for text that does not parse, a
+    cost that is negative, or as many costs as there are not stages (pairs).
     """
     rows = tuple(map(_operations, lists))
     kinds = {"F": forward, "B": backward, "R": forward, "U": update, "E": evaluate}
     costs = {kind: _cost(value, len(rows)) for kind, value in kinds.items()}
-    if message < 0:
-        raise ValueError(f"message is {message}: a message takes no less than no time")
-    events = _run(rows, lambda stage, op: costs[op.kind](stage, op), message)
+    pairs = [_each("message", value, len(rows) - 1) for value in (message, transfer)]
+    events = _run(rows, lambda stage, op: costs[op.kind](stage, op), *pairs)
     stuck = any(len(done) < len(row) for done, row in zip(events, rows, strict=True))
     report = deadlock_report(rows, [len(done) for done in events]) if stuck else None
     return Timeline(rows, tuple(map(tuple, events)), report)
 
 
 def _run(
-    rows: Sequence[Operations], cost: Callable[[int, Op], float], message: float
+    rows: Sequence[Operations],
+    cost: Callable[[int, Op], float],
+    message: Sequence[float],
+    transfer: Sequence[float],
 ) -> list[list[Event]]:
     stages = len(rows)
     events: list[list[Event]] = [[] for _ in rows]
@@ -127,6 +132,7 @@ def _run(
         (kind, i): deque() for kind in "FBER" for i in range(stages)
     }
     inside = [*(row.inside for row in rows), False]
+    busy: dict[tuple[int, int], float] = {}  # a link, by its ends: until when it has a message
     flying: list[set[int]] = [set() for _ in rows]
     free, version = [0.0] * stages, [0] * stages
     todo = [deque(row) for row in rows]
@@ -152,7 +158,10 @@ def _run(
             elif op.kind == "B":
                 flying[i].remove(op.index)
             if (there := receiver(op, i, stages, inside[i + 1])) is not None:
-                links[op.kind, there].append((op.index, free[i] + message))
+                pair = min(i, there)
+                sent = max(free[i], busy.get((i, there), 0.0)) + transfer[pair]
+                busy[i, there] = sent
+                links[op.kind, there].append((op.index, sent + message[pair]))
                 wake.append(there)
     return events
 
@@ -160,12 +169,17 @@ def _run(
 def _cost(value: Cost, stages: int) -> Callable[[int, Op], float]:
     if callable(value):
         return value
-    each = [float(value)] * stages if isinstance(value, int | float) else list(map(float, value))
-    if len(each) != stages:
-        raise ValueError(f"{len(each)} costs for {stages} stages: give one number, or one a stage")
-    if any(not c >= 0 for c in each):
-        raise ValueError(f"costs {each}: an operation takes no less than no time")
+    each = _each("cost", value, stages)
     return lambda stage, op: each[stage]
+
+
+def _each(what: str, value: float | Sequence[float], count: int) -> list[float]:
+    each = [float(value)] * count if isinstance(value, int | float) else list(map(float, value))
+    if len(each) != count:
+        raise ValueError(f"{len(each)} {what}s for {count}: give one number, or one each")
+    if any(not c >= 0 for c in [*each, *([value] if isinstance(value, int | float) else [])]):
+        raise ValueError(f"{what} {value}: nothing takes less than no time")
+    return each
 
 
 def _operations(row: str | Iterable[Op]) -> Operations:
