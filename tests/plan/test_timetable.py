@@ -6,8 +6,8 @@ import pytest
 
 import pipemare_edu as pm
 from pipemare_edu.plan.ops import receiver
-from pipemare_edu.plan.rounds import Pipe, updates
 from pipemare_edu.plan.schedules import depths, pipe_reruns
+from pipemare_edu.plan.timetable import Pipe, updates
 
 
 def draw(rng, device_kind):
@@ -49,19 +49,21 @@ def test_one_stage_a_device_equals_the_clock(seed):
 
 
 def longest_path(pipe, lists):
-    """Ends of all operations when devices run their stages' operations in the order of rounds:
+    """Ends of all operations when devices run their stages' operations in the timetable's order:
     an independent walk over the graph, without numpy."""
-    order = []
+    order, equal = [], pipe.depths
     for i, (row, depth, rerun) in enumerate(zip(lists, pipe.depths, pipe.reruns, strict=True)):
-        for position, op in enumerate(row):
-            ahead = {"F": depth, "R": rerun.lead if rerun else 0, "B": 0}
-            if op.kind == "U":
-                b, rank = (op.index + 1) * pipe.microbatches - 1, (3, i)
-            else:
-                b = op.index - ahead[op.kind]
-                rank = {"F": (0, i), "R": (1, i), "B": (2, -i)}[op.kind]
+        again = rerun.lead if rerun else 0
+        for op in row:
+            m = op.index if op.kind != "U" else (op.index + 1) * pipe.microbatches - 1
+            half, rank = {
+                "F": (2 * m - depth, (0, equal[:i].count(equal[i]), i)),
+                "R": (2 * m - 2 * again + depth, (1, equal[:i].count(equal[i]), i)),
+                "B": (2 * m + depth + 1, (2, equal[i + 1 :].count(equal[i]), -i)),
+                "U": (2 * m + depth + 1, (3, 0, i)),
+            }[op.kind]
             minibatch = op.step(pipe.microbatches) if pipe.flushes else 0
-            order.append((minibatch, b, rank, position, i, op))
+            order.append((minibatch, half, rank, i, op))
     cost = {"F": pipe.forward, "R": pipe.forward, "B": pipe.backward, "U": pipe.update}
     free, link, ready, ends = {}, {}, {}, {}
     inside = [row.inside for row in lists] + [False]
