@@ -72,9 +72,12 @@ class Memory:
 def memory(trainer: Trainer, run: Run, batch: tuple[Any, Any]) -> Memory:
     """The memory that `run` of `trainer` needed, predicted beside counted.
 
+    run    the trainer's first run, in this process: worker processes send bytes alone (run.memory)
     batch  (inputs, targets) of the sizes of the run's first minibatch
-    Raises what `predict` raises.
+    Raises ValueError for a run on workers, and what `predict` raises.
     """
+    if run.config["workers"]:
+        raise ValueError("the tensors of a run on workers are not counted here: use workers=0")
     rows = [
         StageMemory(tuple(row.items()), s.saved, s.peak)
         for row, s in zip(run.memory, trainer.stages, strict=True)

@@ -28,7 +28,8 @@ def test_utilization_factors_of_the_papers_resnet(N, factor):
     assert lockstep.utilization == pytest.approx(1)
     assert gpipe.utilization == pytest.approx(N / (N + 106))
     got = gpipe.run_seconds / lockstep.run_seconds
-    assert got < factor and got == pytest.approx(100 * (N + 106) / (100 * N + 212), rel=0.15)
+    assert got == pytest.approx(100 * (N + 106) / (100 * N + 106))  # 12.58, 7.15, 4.17
+    assert got < factor
 
 
 def test_a_run_pays_for_fill_and_drain():
