@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-Value = Tensor | tuple[Tensor | None, ...]
+from .value import Value
 
 
 class Read(NamedTuple):

@@ -14,10 +14,12 @@ from ..plan.segments import Rerun
 from . import randomness
 from .buffers import unmoved
 from .flat import Flat, Scratch, flatten, named_parameters
-from .flight import Flight, Read, Saved, Value, Waiting
+from .flight import Flight, Read, Saved, Waiting
+from .value import Value, as_tuple, cloned, described, is_tuple_of_tensors, without_graph
 from .weights import Newest
 
 Policy = Callable[[Tensor], Newest]
+Loss = Callable[[Value], Tensor]
 
 
 class Stage:
@@ -56,9 +58,9 @@ class Stage:
         tensors = [p for layer in layers for p in (*layer.parameters(), *layer.buffers())]
         self.device = tensors[0].device if tensors else torch.device("cpu")
         self._generator = randomness.generator(self.device)
-        self._buffered = [m for x in layers for m in x.modules() if m._buffers]
+        self._modules = [m for x in layers for m in x.modules()]
         # In-place layers (ReLU(inplace=True)) may write neither on a leaf nor on the caller's data.
-        self._copies = any(getattr(m, "inplace", False) for x in layers for m in x.modules())
+        self._copies = any(getattr(m, "inplace", False) for m in self._modules)
 
     def reset(self, version: int, full_from: int = 0) -> None:
         """Forget what is in flight and stand at `version`, the updates applied so far.
@@ -86,24 +88,18 @@ class Stage:
     def compute(self, value: Value, microbatch: int) -> Value:
         """All layers in turn, each drawing from its own (seed, layer, microbatch)."""
         if self._copies:
-            value = _cloned(value)
+            value = cloned(value)
         for number, layer in enumerate(self.layers, start=self.first_layer):
             self._generator.manual_seed(randomness.key(self.seed, number, microbatch))
             value = layer(value)
-            if not isinstance(value, Tensor) and not _is_tuple_of_tensors(value):
+            if not isinstance(value, Tensor) and not is_tuple_of_tensors(value):
                 raise TypeError(
-                    f"layer {number} returned {_described(value)}: a layer returns a tensor or a "
+                    f"layer {number} returned {described(value)}: a layer returns a tensor or a "
                     "tuple of tensors (None may stand among them)"
                 )
         return value
 
-    def forward(
-        self,
-        m: int,
-        value: Value,
-        asynchronous: bool,
-        loss: Callable[[Value], Tensor] | None = None,
-    ) -> Value:
+    def forward(self, m: int, value: Value, asynchronous: bool, loss: Loss | None = None) -> Value:
         """F<m>: compute, remember what B<m> needs, return the output (the loss, if given).
 
         What will be re-run leaves at most its input, and the output alone.
@@ -123,21 +119,16 @@ class Stage:
         kept, version = self.waiting.pop(m)
         value = without_graph(cast(Value, value)) if kept is None else kept
         read = self._version_read(version)
-        with unmoved(self._buffered):
+        with unmoved(self._modules):
             output = self._computed("R", m, value, version, True)
         self.flying[m] = Flight(as_tuple(value), as_tuple(output), version, read)
         self._note_peak()
         return output
 
     def _computed(
-        self,
-        operation: str,
-        m: int,
-        value: Value,
-        read: int,
-        asynchronous: bool,
-        loss: Callable[[Value], Tensor] | None = None,
-    ) -> Value:
+        self, operation: str, m: int, value: Value, read: int, asynchronous: bool,
+        loss: Loss | None = None,
+    ) -> Value:  # fmt: skip
         swapped = self._swap_in(operation, read, asynchronous)
         try:
             output = self.compute(value, m)
@@ -257,37 +248,3 @@ class Stage:
         finally:
             for module, training in modes:
                 module.training = training
-
-
-def _cloned(value: Value) -> Value:
-    if isinstance(value, Tensor):
-        return value.clone()
-    return tuple(None if x is None else x.clone() for x in value)
-
-
-def _is_tuple_of_tensors(value: object) -> bool:
-    return (
-        isinstance(value, tuple)
-        and len(value) > 0
-        and all(v is None or isinstance(v, Tensor) for v in value)
-    )
-
-
-def _described(value: object) -> str:
-    inner = f" of {', '.join(type(v).__name__ for v in value)}" if isinstance(value, tuple) else ""
-    return f"a {type(value).__name__}{inner}"
-
-
-def as_tuple(value: Value) -> tuple[Tensor | None, ...]:
-    """A layer's value as the tuple that crosses a link."""
-    return value if isinstance(value, tuple) else (value,)
-
-
-def without_graph(value: Value) -> Value:
-    """The same tensors without the graph that made them."""
-    return tuple(map(_leaf, value)) if isinstance(value, tuple) else cast(Tensor, _leaf(value))
-
-
-def _leaf(x: Tensor | None) -> Tensor | None:
-    """A fresh leaf: its gradient is what goes back to the stage before."""
-    return x.detach().requires_grad_() if x is not None and x.requires_grad else x
