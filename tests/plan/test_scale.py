@@ -88,12 +88,15 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("devices", [None, 125])
-@pytest.mark.parametrize("layout", ["consecutive", "interleaved"])
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize(
+    ("name", "layout", "devices"),
+    [
+        *((name, "consecutive", None) for name in SIZES),
+        *((name, "interleaved", 125) for name in ("gpipe", "1f1b", "pipemare", "recompute")),
+        *((name, "consecutive", 125) for name in ("gpipe", "async-1f1b")),
+    ],
+)
 def test_a_thousand_stages_take_a_moment(name, layout, devices):
-    if devices is None and layout == "interleaved":
-        pytest.skip("one stage a device has one layout")
     load = uniform(1000, work=1e-3, weights=10**7, activations=10**6, outputs=10**5)
     machine = Machine(Card(memory=16e9), Link(1e-5, 1e10), devices, layout)
     start = process_time()

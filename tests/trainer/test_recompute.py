@@ -258,7 +258,7 @@ class Passes(nn.Module):
         return value
 
 
-def amplitudes(case, rate, t2, steps=3000):
+def amplitudes(case, rate, t2, steps=2000):
     layer, seen = Quadratic(), []
 
     class Watched(torch.optim.SGD):
@@ -295,7 +295,7 @@ def test_the_papers_recompute_thresholds_on_the_real_trainer(t2, paper):
     expected = theory.iterates(case, 0.9 * paper, 150)
     got = amplitudes(case, 0.9 * paper, t2, steps=150)
     assert got == pytest.approx(abs(expected[1:]).tolist(), rel=1e-9, abs=1e-12)
-    tenth = 300
+    tenth = 200
     for rate, grows in ((0.99 * paper, False), (1.01 * paper, True)):
         seen = amplitudes(case, rate, t2)
         assert (max(seen[-tenth:]) > max(seen[tenth : 2 * tenth])) == grows
