@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from .held import Held, held
 from .ops import Op, Operations, parse, receiver, sender
 from .staleness import Delay, staleness
 
@@ -81,6 +82,11 @@ class Timeline:
         return tuple(_peak_in_flight(ops) for ops in self.lists)
 
     @cached_property
+    def held(self) -> tuple[Held, ...]:
+        """Per stage, the activations that it holds at the most, in microbatches."""
+        return tuple(map(held, self.lists))
+
+    @cached_property
     def staleness(self) -> tuple[tuple[Delay, ...], ...]:
         """Per stage, the delay of every microbatch; it depends on the lists alone."""
         return tuple(staleness(ops) for ops in self.lists)
@@ -90,36 +96,43 @@ def simulate(
     lists: Iterable[str | Iterable[Op]],
     forward: Cost = 1.0,
     backward: Cost = 1.0,
-    message: float = 0.0,
+    message: float | Sequence[float] = 0.0,
     update: Cost = 0.0,
     evaluate: Cost = 0.0,
+    transfer: float | Sequence[float] = 0.0,
 ) -> Timeline:
     """Run operation lists (or their text) on a virtual clock, one device per stage.
 
     forward, backward, update, evaluate: a time for every stage, one per stage, or a function of
     (stage, operation); a recompute costs a forward.  message: time from the end of an operation
-    until the neighbour has its output.  Raises ValueError for text that does not parse, a cost
-    that is negative, or as many costs as there are not stages.
+    until the neighbour has its output.  transfer: time before that, for which the message has its
+    link to itself; forwards and re-runs share a link, backwards go the other way.  Both are one
+    number, or one for each pair of neighbours.  Raises ValueError for text that does not parse, a
+    cost that is negative, or as many costs as there are not stages (pairs).
     """
-    rows = tuple(parse(x) if isinstance(x, str) else Operations(x) for x in lists)
+    rows = tuple(map(_operations, lists))
     kinds = {"F": forward, "B": backward, "R": forward, "U": update, "E": evaluate}
     costs = {kind: _cost(value, len(rows)) for kind, value in kinds.items()}
-    if message < 0:
-        raise ValueError(f"message is {message}: a message takes no less than no time")
-    events = _run(rows, lambda stage, op: costs[op.kind](stage, op), message)
+    pairs = [_each("message", value, len(rows) - 1) for value in (message, transfer)]
+    events = _run(rows, lambda stage, op: costs[op.kind](stage, op), *pairs)
     stuck = any(len(done) < len(row) for done, row in zip(events, rows, strict=True))
     report = deadlock_report(rows, [len(done) for done in events]) if stuck else None
     return Timeline(rows, tuple(map(tuple, events)), report)
 
 
 def _run(
-    rows: Sequence[Operations], cost: Callable[[int, Op], float], message: float
+    rows: Sequence[Operations],
+    cost: Callable[[int, Op], float],
+    message: Sequence[float],
+    transfer: Sequence[float],
 ) -> list[list[Event]]:
     stages = len(rows)
     events: list[list[Event]] = [[] for _ in rows]
     links: dict[tuple[str, int], deque[tuple[int, float]]] = {
-        (kind, i): deque() for kind in "FBE" for i in range(stages)
+        (kind, i): deque() for kind in "FBER" for i in range(stages)
     }
+    inside = [*(row.inside for row in rows), False]
+    busy: dict[tuple[int, int], float] = {}  # a link, by its ends: until when it has a message
     flying: list[set[int]] = [set() for _ in rows]
     free, version = [0.0] * stages, [0] * stages
     todo = [deque(row) for row in rows]
@@ -130,7 +143,7 @@ def _run(
             op, arrival = todo[i][0], 0.0
             if op.kind in "BR" and op.index not in flying[i]:
                 break
-            if sender(op, i, stages) is not None:
+            if sender(op, i, stages, inside[i]) is not None:
                 link = links[op.kind, i]
                 if not link or link[0][0] != op.index:
                     break
@@ -144,8 +157,11 @@ def _run(
                 flying[i].add(op.index)
             elif op.kind == "B":
                 flying[i].remove(op.index)
-            if (there := receiver(op, i, stages)) is not None:
-                links[op.kind, there].append((op.index, free[i] + message))
+            if (there := receiver(op, i, stages, inside[i + 1])) is not None:
+                pair = min(i, there)
+                sent = max(free[i], busy.get((i, there), 0.0)) + transfer[pair]
+                busy[i, there] = sent
+                links[op.kind, there].append((op.index, sent + message[pair]))
                 wake.append(there)
     return events
 
@@ -153,12 +169,23 @@ def _run(
 def _cost(value: Cost, stages: int) -> Callable[[int, Op], float]:
     if callable(value):
         return value
-    each = [float(value)] * stages if isinstance(value, int | float) else list(map(float, value))
-    if len(each) != stages:
-        raise ValueError(f"{len(each)} costs for {stages} stages: give one number, or one a stage")
-    if any(not c >= 0 for c in each):
-        raise ValueError(f"costs {each}: an operation takes no less than no time")
+    each = _each("cost", value, stages)
     return lambda stage, op: each[stage]
+
+
+def _each(what: str, value: float | Sequence[float], count: int) -> list[float]:
+    each = [float(value)] * count if isinstance(value, int | float) else list(map(float, value))
+    if len(each) != count:
+        raise ValueError(f"{len(each)} {what}s for {count}: give one number, or one each")
+    if any(not c >= 0 for c in [*each, *([value] if isinstance(value, int | float) else [])]):
+        raise ValueError(f"{what} {value}: nothing takes less than no time")
+    return each
+
+
+def _operations(row: str | Iterable[Op]) -> Operations:
+    if isinstance(row, str):
+        return parse(row)
+    return row if isinstance(row, Operations) else Operations(row)
 
 
 def _peak_in_flight(ops: Iterable[Op]) -> int:
@@ -169,26 +196,21 @@ def _peak_in_flight(ops: Iterable[Op]) -> int:
     return peak
 
 
-def waits_for(op: Op, stage: int, stages: int) -> str:
+def waits_for(op: Op, stage: int, stages: int, inside: bool = False) -> str:
     """In words, what a blocked operation (stage from 0) is waiting for."""
-    here = sender(op, stage, stages)
+    here = sender(op, stage, stages, inside)
     if here is None:
         return f"stage {stage + 1} waits to run {op}, whose forward has not run there"
     return f"stage {stage + 1} waits to run {op}: stage {here + 1} has not sent it next"
 
 
-def deadlock_report(rows: Sequence[Iterable[Op]], done: Sequence[int]) -> str:
+def deadlock_report(rows: Sequence[Operations], done: Sequence[int]) -> str:
     """The whole grid, one stage a line: what ran, [the stuck operation], (what never came)."""
-    lines = ["deadlock: no stage can go on"]
-    for i, row in enumerate(rows):
-        ops = list(row)
-        words = [*map(str, ops[: done[i]])]
-        if done[i] < len(ops):
-            words += [f"[{ops[done[i]]}]", *(f"({op})" for op in ops[done[i] + 1 :])]
+    lines, reasons = ["deadlock: no stage can go on"], []
+    for i, (row, n) in enumerate(zip(rows, done, strict=True)):
+        words = [*map(str, row[:n])]
+        if n < len(row):
+            words += [f"[{row[n]}]", *(f"({op})" for op in row[n + 1 :])]
+            reasons.append("  " + waits_for(row[n], i, len(rows), row.inside))
         lines.append(f"  stage {i + 1}: {' '.join(words)}")
-    lines += [
-        "  " + waits_for(tuple(row)[n], i, len(rows))
-        for i, (row, n) in enumerate(zip(rows, done, strict=True))
-        if n < len(tuple(row))
-    ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *reasons])

@@ -12,6 +12,7 @@ The virtual clock, the interpreter and the figures all read these lists (DESIGN.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 KINDS = "FBUER"
@@ -33,9 +34,18 @@ class Op(NamedTuple):
 
 
 class Operations(tuple[Op, ...]):
-    """One stage's list of operations; `str()` is its text form and `parse` its inverse."""
+    """One stage's list of operations; `str()` is its text form and `parse` its inverse.
 
-    __slots__ = ()
+    inside  the stage lies inside a recompute segment, behind its first stage: an R waits for the
+            stage before.  Otherwise an R works on the input that its stage kept.
+    """
+
+    inside: bool
+
+    def __new__(cls, ops: Iterable[Op] = (), inside: bool = False) -> Operations:
+        self = super().__new__(cls, ops)
+        self.inside = inside
+        return self
 
     def __str__(self) -> str:
         return " ".join(map(str, self))
@@ -60,19 +70,23 @@ def parse(text: str) -> Operations:
     return Operations(ops)
 
 
-def sender(op: Op, stage: int, stages: int) -> int | None:
+def sender(op: Op, stage: int, stages: int, inside: bool = False) -> int | None:
     """The stage whose message `op` waits for, or None: F and E wait for the stage before, B for
-    the stage after.  R works on the input its stage kept, U on gradients already there.
+    the stage after, R for the stage before if its own is `inside` a segment (else it works on the
+    input its stage kept), U for no stage.
     """
-    if op.kind in "UR":
+    if op.kind == "U" or (op.kind == "R" and not inside):
         return None
     neighbour = stage + 1 if op.kind == "B" else stage - 1
     return neighbour if 0 <= neighbour < stages else None
 
 
-def receiver(op: Op, stage: int, stages: int) -> int | None:
-    """The stage that waits for the message `op` sends, or None; the mirror of `sender`."""
-    if op.kind in "UR":
+def receiver(op: Op, stage: int, stages: int, inside: bool = False) -> int | None:
+    """The stage that waits for the message `op` sends, or None; the mirror of `sender`.
+
+    inside  is the stage after this one inside a segment, so that it waits for an R?
+    """
+    if op.kind == "U" or (op.kind == "R" and not inside):
         return None
     neighbour = stage - 1 if op.kind == "B" else stage + 1
     return neighbour if 0 <= neighbour < stages else None

@@ -3,13 +3,14 @@
     gpipe   N forwards, N backwards, an update                      (synchronous)
     1f1b    a few forwards ahead, then F and B alternate, an update  (synchronous, less memory)
     depths  stage i keeps D_i forwards ahead of its backwards and never waits for an update:
-                while f < b + D_i + 1: F    then B    then U after every N-th B
+                slot s:  F<s>    B<s - D_i>    then U after every N-th B
 
                         D_i (stages from 1)   what it is
             sequential  0                     one microbatch at a time, no overlap
             async-1f1b  P - i                 PipeDream's order on P devices
             lockstep    2 (P - i) + 1         the PipeMare paper's pipeline (PAPER.md section 1)
 
+With recompute a slot of a stage that re-runs its forwards is  F  R  B  (U)  (plan.segments).
 Staleness is never written down: it is what these lists imply.
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from .ops import Op, Operations
+from .segments import Rerun, reruns
 
 SYNCHRONOUS = ("gpipe", "1f1b")
 ASYNCHRONOUS = ("sequential", "async-1f1b", "lockstep")
@@ -74,25 +76,32 @@ def gpipe(microbatches: int, steps: range) -> Iterator[Op]:
 def one_f_one_b(ahead: int, microbatches: int, steps: range) -> Iterator[Op]:
     """`ahead` forwards first (the stages behind this one), then one forward, one backward."""
     for k in steps:
-        yield from _alternate(ahead, range(k * microbatches, (k + 1) * microbatches))
+        yield from _slots(ahead, range(k * microbatches, (k + 1) * microbatches))
         yield Op("U", k)
 
 
-def asynchronous(depth: int, microbatches: int, steps: range) -> Iterator[Op]:
-    """`depth` forwards ahead, an update after every N-th backward, no flush but the last."""
-    for op in _alternate(depth, range(steps.start * microbatches, steps.stop * microbatches)):
+def asynchronous(
+    depth: int, microbatches: int, steps: range, lead: int | None = None
+) -> Iterator[Op]:
+    """`depth` forwards ahead, an update after every N-th backward, no flush but the last.
+
+    lead  each forward is run again, `lead` backwards before its own; None: never
+    """
+    for op in _slots(depth, range(steps.start * microbatches, steps.stop * microbatches), lead):
         yield op
         if op.kind == "B" and (op.index + 1) % microbatches == 0:
             yield Op("U", op.index // microbatches)
 
 
-def _alternate(ahead: int, mine: range) -> Iterator[Op]:
-    f = mine.start
-    for b in mine:
-        while f < min(b + ahead + 1, mine.stop):
-            yield Op("F", f)
-            f += 1
-        yield Op("B", b)
+def _slots(depth: int, mine: range, lead: int | None = None) -> Iterator[Op]:
+    """A microbatch's backward `depth` slots after its forward, its re-run `lead` before that."""
+    for slot in range(mine.start, mine.stop + depth):
+        if slot in mine:
+            yield Op("F", slot)
+        if lead is not None and slot - depth + lead in mine:
+            yield Op("R", slot - depth + lead)
+        if slot - depth in mine:
+            yield Op("B", slot - depth)
 
 
 def evaluated(ops: Iterable[Op], every: int, last: int) -> Iterator[Op]:
@@ -103,42 +112,72 @@ def evaluated(ops: Iterable[Op], every: int, last: int) -> Iterator[Op]:
             yield Op("E", op.index)
 
 
+def pipe_reruns(
+    kind: str | Sequence[int], stages: int, recompute: int | str = 0
+) -> tuple[Rerun | None, ...]:
+    """Per stage, how it re-runs its forward in this schedule; None where it does not.
+
+    Raises ValueError where recompute cannot work: segments.reruns, or a synchronous schedule.
+    """
+    if recompute != 0 and kind in (*SYNCHRONOUS, "sequential"):
+        raise ValueError(
+            f"recompute={recompute!r} in the synchronous schedule {kind!r}: a re-run is timed by "
+            "how far forwards run ahead, so use lockstep, async-1f1b or a list of depths"
+        )
+    return reruns(depths(kind, stages), recompute)
+
+
 def stage_operations(
-    kind: str | Sequence[int], stage: int, stages: int, microbatches: int, steps: range
+    kind: str | Sequence[int],
+    stage: int,
+    stages: int,
+    microbatches: int,
+    steps: range,
+    recompute: int | str = 0,
 ) -> Iterator[Op]:
     """One stage's operations (stages from 0) for the minibatches in `steps`."""
     if kind == "gpipe":
         return gpipe(microbatches, steps)
     if kind == "1f1b":
         return one_f_one_b(stages - 1 - stage, microbatches, steps)
-    return asynchronous(depths(kind, stages)[stage], microbatches, steps)
+    rerun = pipe_reruns(kind, stages, recompute)[stage]
+    depth = depths(kind, stages)[stage]
+    return asynchronous(depth, microbatches, steps, rerun.lead if rerun else None)
 
 
 def schedule(
-    kind: str | Sequence[int], stages: int, microbatches: int = 1, steps: int = 1, t3: int = 0
+    kind: str | Sequence[int],
+    stages: int,
+    microbatches: int = 1,
+    steps: int = 1,
+    t3: int = 0,
+    recompute: int | str = 0,
 ) -> list[Operations]:
     """The operations of every stage for `steps` minibatches of `microbatches` microbatches.
 
-    kind    gpipe, 1f1b, sequential, async-1f1b, lockstep, or a list of depths D_1 >= ... >= D_P
-    t3      so many steps run as gpipe first, then the pipe drains and `kind` starts empty (T3)
+    kind       gpipe, 1f1b, sequential, async-1f1b, lockstep, or a list of depths D_1 >= ... >= D_P
+    t3         so many steps run as gpipe first, then the pipe drains and `kind` starts empty (T3)
+    recompute  the stages of a segment (plan.segments), "auto" for the square root, 0 for none
 
     >>> for ops in schedule("lockstep", stages=2, microbatches=1, steps=2): print(ops)
     F0 F1 B0 U0 B1 U1
     F0 F1 B0 U0 B1 U1
 
-    Raises ValueError for counts below one, an unknown name or an illegal depth list.
+    Raises ValueError for counts below one, an unknown name, an illegal depth list, or a recompute
+    that cannot work.
     """
     for name, value in (("stages", stages), ("microbatches", microbatches), ("steps", steps)):
         if not isinstance(value, int) or value < 1:
             raise ValueError(f"{name} is {value!r}: it must be a whole number, 1 or more")
     if not 0 <= t3 <= steps:
         raise ValueError(f"t3 is {t3}: it must lie between 0 and steps = {steps}")
-    depths(kind, stages)
     return [
         Operations(
-            op
-            for k, span in (("gpipe", range(t3)), (kind, range(t3, steps)))
-            for op in stage_operations(k, i, stages, microbatches, span)
+            (
+                *stage_operations("gpipe", i, stages, microbatches, range(t3)),
+                *stage_operations(kind, i, stages, microbatches, range(t3, steps), recompute),
+            ),
+            inside=rerun is not None and not rerun.first,
         )
-        for i in range(stages)
+        for i, rerun in enumerate(pipe_reruns(kind, stages, recompute))
     ]

@@ -14,12 +14,13 @@ from .ops import Op
 
 class Delay(NamedTuple):
     """Staleness of one microbatch at one stage, in updates: the version when its gradient is
-    applied minus the version that its forward (backward) read."""
+    applied minus the version that its forward (backward, re-run) read; None: not re-run."""
 
     microbatch: int
     step: int
     forward: int
     backward: int
+    recompute: int | None = None
 
 
 _NOTHING: list[Delay] = []
@@ -30,16 +31,23 @@ class Stamps:
 
     def __init__(self) -> None:
         self._read: dict[int, int] = {}
-        self._waiting: list[tuple[int, int, int]] = []
+        self._reread: dict[int, int] = {}
+        self._waiting: list[tuple[int, int, int, int | None]] = []
 
     def add(self, kind: str, index: int, version: int) -> list[Delay]:
         """Take the stage's next operation and the version it read; delays come out at updates."""
         if kind == "F":
             self._read[index] = version
+        elif kind == "R":
+            self._reread[index] = version
         elif kind == "B" and index in self._read:
-            self._waiting.append((index, self._read.pop(index), version))
+            again = self._reread.pop(index, None)
+            self._waiting.append((index, self._read.pop(index), version, again))
         elif kind == "U":
-            out = [Delay(m, index, version - f, version - b) for m, f, b in self._waiting]
+            out = [
+                Delay(m, index, version - f, version - b, None if r is None else version - r)
+                for m, f, b, r in self._waiting
+            ]
             self._waiting.clear()
             return out
         return _NOTHING

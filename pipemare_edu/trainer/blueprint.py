@@ -45,11 +45,13 @@ class Blueprint:
         weights."""
         taus = self.method.taus(len(self.counts), self.microbatches)
         ends, scratch = [0, *accumulate(self.counts)], Scratch()
+        reruns = self.method.reruns(len(self.counts))
         stages = []
         for i in hosted:
             start = ends[i] - ends[hosted.start]
             mine = layers[start : start + self.counts[i]]
-            stages.append(Stage(i, mine, ends[i], self._policy(taus[i]), scratch, self.seed))
+            policy = self._policy(taus[i])
+            stages.append(Stage(i, mine, ends[i], policy, scratch, self.seed, reruns[i]))
         return stages, [self._optimizer(s, taus[s.index]) if s.named else None for s in stages]
 
     def _policy(self, tau: float) -> Callable[[Tensor], Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .feed import count, split_pair, to_device
-from .stage import Value
+from .value import Value
 
 
 class Evaluation:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import DataError
-from .stage import Value, as_tuple, fresh
+from .value import Value, as_tuple, fresh
 
 
 def count(loss: Callable[..., Any], target: Value) -> int:

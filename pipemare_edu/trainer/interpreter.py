@@ -27,9 +27,10 @@ from .links import Links
 from .methods import Method
 from .probe import Probe
 from .progress import Progress
-from .stage import Stage, Value, as_tuple
+from .stage import Stage
 from .stepping import step_together
 from .updates import StageOptimizer, clip, squared_norm
+from .value import Value, as_tuple
 
 
 class Interpreter:
@@ -70,7 +71,9 @@ class Interpreter:
         self._current: Progress | None = None
         self._probed: set[int] = set()
         self._parts: list[Tensor] = []
-        self._run = {"F": self._forward, "B": self._backward, "E": self._evaluate}
+        self._run = {
+            "F": self._forward, "R": self._recompute, "B": self._backward, "E": self._evaluate,
+        }  # fmt: skip
         self._switch = math.inf if method.synchronous else method.t3
         self.began = perf_counter()
         self.links.on_end = self.end_at
@@ -110,7 +113,7 @@ class Interpreter:
         """The first minibatch that no hosted stage has begun."""
         n = self.feed.microbatches
         ended = [row.done[-1].step(n) for row in self._rows if row.done]
-        flying = [m // n for stage in self._stages for m in stage.flying]
+        flying = [m // n for stage in self._stages for m in (*stage.flying, *stage.waiting)]
         return max((step + 1 for step in ended + flying), default=self._stages[0].version)
 
     def end_at(self, end: int) -> None:
@@ -140,6 +143,11 @@ class Interpreter:
                 return False
         elif kind == "B" and op.index not in stage.flying:
             return False
+        elif kind == "R":
+            if op.index not in stage.waiting:
+                return False
+            if stage.rerun and stage.rerun.first:
+                return True
         if row.last if kind == "B" else row.first:
             return True
         return self.links.ready(kind, stage.index, op.index)
@@ -177,6 +185,16 @@ class Interpreter:
         else:
             self.links.put("F", stage.index + 1, m, output)
         return stage.version
+
+    def _recompute(self, row: Progress, op: Op) -> int:
+        stage, rerun = row.stage, row.stage.rerun
+        assert rerun is not None
+        output = stage.recompute(
+            op.index, None if rerun.first else self.links.get("R", stage.index)
+        )
+        if not rerun.last:
+            self.links.put("R", stage.index + 1, op.index, output)
+        return stage.flying[op.index].reread or 0
 
     def _share_of_loss(self, m: int) -> Callable[[Value], Tensor]:
         """The loss of microbatch m, weighted by its share of the minibatch's count."""
@@ -252,7 +270,7 @@ class Interpreter:
 
     def _deadlock(self) -> str:
         done = [len(row.done) for row in self._rows]
-        return deadlock_report([Operations(row.listing()) for row in self._rows], done)
+        return deadlock_report([Operations(row.listing(), row.inside) for row in self._rows], done)
 
 
 def _checked_loss(loss: Any) -> Tensor:

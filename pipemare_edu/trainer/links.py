@@ -12,7 +12,7 @@ from torch import Tensor
 class Links:
     """The links of the stages that one process hosts, all of them inside it.
 
-    There is one link per receiving stage and kind of message (F, B, E); messages are (index,
+    There is one link per receiving stage and kind of message (F, B, E, R); messages are (index,
     value), and their order is never changed.
 
     on_end   called with the minibatch at which another process ends the run
@@ -24,7 +24,7 @@ class Links:
 
     def __init__(self, hosted: Sequence[int]) -> None:
         self._queues: dict[tuple[str, int], deque[tuple[int, Any]]] = {
-            (kind, stage): deque() for kind in "FBE" for stage in hosted
+            (kind, stage): deque() for kind in "FBER" for stage in hosted
         }
 
     def put(self, kind: str, stage: int, index: int, value: Any) -> None:

@@ -6,6 +6,7 @@ PipeDream   asynchronous, stashed weights    PipeMare         asynchronous, newe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
@@ -14,7 +15,8 @@ from torch import Tensor
 
 from ..plan import theory
 from ..plan.ops import Op
-from ..plan.schedules import depths, stage_operations
+from ..plan.schedules import depths, pipe_reruns, stage_operations
+from ..plan.segments import Rerun, segment_length
 from .rates import t1_factor
 from .weights import Corrected, Newest, Stashed
 
@@ -36,6 +38,8 @@ class Method:
 
     depth      a schedule's name or a list of depths (plan.schedules)
     t3         so many synchronous steps first
+    recompute  stages of a recompute segment, "auto" for the square root of their number, 0 for
+               none (plan.segments)
     weights    how a stage of delay tau reads its weights (trainer.weights)
     rate       the factor on a stage's learning rate
     optimizer  the hook around the caller's optimizer factory
@@ -43,6 +47,7 @@ class Method:
 
     depth: Depth = "sequential"
     t3: int = 0
+    recompute: int | str = 0
     stashes: ClassVar[bool] = False  # does a backward read the version its forward read?
 
     def __post_init__(self) -> None:
@@ -58,10 +63,23 @@ class Method:
             value = getattr(self, name, 0)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise ValueError(f"{name} is {value!r}: give a number of steps, 0 for off")
+        segment_length(self.recompute, sys.maxsize)
+        if self.recompute != 0 and self.synchronous:
+            raise ValueError(
+                f"recompute={self.recompute!r} with depth={self.depth!r}: a re-run is timed by how "
+                "far forwards run ahead, and a synchronous schedule has none ahead"
+            )
 
     def depths(self, stages: int) -> tuple[int, ...]:
         """D_i of every stage; ValueError if the pipe would deadlock."""
         return depths(self.depth, stages)
+
+    def reruns(self, stages: int) -> tuple[Rerun | None, ...]:
+        """How every stage re-runs its forwards once the method is asynchronous; None: it does not.
+
+        ValueError for a recompute that cannot work at these depths.
+        """
+        return pipe_reruns(self.depth, stages, self.recompute)
 
     def taus(self, stages: int, microbatches: int) -> tuple[float, ...]:
         """tau_i = D_i / N, the constant delay in steps that T1 and T2 use."""
@@ -80,11 +98,11 @@ class Method:
     def operations(self, stage: int, stages: int, microbatches: int, steps: range) -> Iterator[Op]:
         """One stage's list for the minibatches in `steps`: T3's part as gpipe, then the rest."""
         switch = min(max(self.t3, steps.start), steps.stop)
-        for kind, span in (
-            ("gpipe", range(steps.start, switch)),
-            (self.depth, steps[switch - steps.start :]),
+        for kind, span, recompute in (
+            ("gpipe", range(steps.start, switch), 0),
+            (self.depth, steps[switch - steps.start :], self.recompute),
         ):
-            yield from stage_operations(kind, stage, stages, microbatches, span)
+            yield from stage_operations(kind, stage, stages, microbatches, span, recompute)
 
     def weights(self, newest: Tensor, tau: float) -> Newest:
         """The weights policy of one stage, over its flat tensor `newest`."""
@@ -142,20 +160,15 @@ class PipeMare(Method):
     t2         D of the discrepancy correction, 0 < D < 1, or "theory" for gamma* itself; 0 = off
     t3         synchronous warm-up steps; 0 = off
     depth      "lockstep" (the paper's), "async-1f1b", or a list of depths
-    recompute  stages of a recompute segment; this version keeps all activations, so only 0
+    recompute  stages of a recompute segment, or "auto"; 0 = all activations are kept
     """
 
     depth: Depth = "lockstep"
     t1: int = 0
     t2: float | str = 0.0
-    recompute: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.recompute != 0:
-            raise ValueError(
-                f"recompute is {self.recompute!r}: this version keeps all activations, recompute=0"
-            )
         if self.t2 != "theory" and not (isinstance(self.t2, int | float) and 0 <= self.t2 < 1):
             raise ValueError(f't2 is {self.t2!r}: give a decay between 0 and 1, or "theory"')
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..errors import PipelineError
-from .stage import Value, as_tuple
+from .value import Value, as_tuple
 
 MAGIC = 0x70697065
 HEADER = 1024

@@ -17,14 +17,16 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from ..errors import WeightSemanticsWarning
+from .flight import Saved
 from .methods import Method
-from .stage import Stage, Value, as_tuple
+from .stage import Stage
+from .value import Value, as_tuple
 
 
 class Probe(TorchFunctionMode):
     """Watches one forward of one stage.
 
-    Sets stage.saved_bytes to the bytes that autograd keeps for the backward, parameters left out.
+    Sets stage.saved to what autograd keeps for the backward, parameters and buffers left out.
     In an asynchronous method it refuses autocast, and warns when a tensor computed from parameters
     alone is saved (with stashing that tensor is what the backward should read anyway).
     """
@@ -33,11 +35,14 @@ class Probe(TorchFunctionMode):
         super().__init__()
         self._stage, self._asynchronous = stage, not method.synchronous
         self._warns = self._asynchronous and all(f.policy.kind != "stash" for f in stage.flats)
-        self._memory = {_memory(p) for _, p in stage.named}
+        own = (t for layer in stage.layers for t in (*layer.parameters(), *layer.buffers()))
+        self._memory = {_memory(t) for t in own}
+        self._input_bytes = sum(x.nbytes for x in as_tuple(value) if x is not None)
         self._names = {id(p): name for name, p in stage.named}
         self._data = {id(x): x for x in as_tuple(value)}
         self._derived: dict[int, tuple[Tensor, str]] = {}
         self._saved: dict[tuple[int, int], int] = {}  # by place in memory: the bytes
+        self.saved = Saved(0, 0, 0)
         self._hooks = torch.autograd.graph.saved_tensors_hooks(self._pack, lambda t: t)
 
     def __enter__(self) -> Probe:
@@ -47,7 +52,8 @@ class Probe(TorchFunctionMode):
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
         self._hooks.__exit__(*error)
-        self._stage.saved_bytes = sum(self._saved.values())
+        kept = self._saved.values()
+        self.saved = self._stage.saved = Saved(len(kept), sum(kept), self._input_bytes)
         if self._warns:
             saved = {memory for memory, _ in self._saved}
             self._warn(sorted({n for t, n in self._derived.values() if _memory(t) in saved}))

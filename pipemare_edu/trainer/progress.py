@@ -31,6 +31,11 @@ class Progress:
         self.op = next(self.rest, None)
         self.done: deque[Op] = deque(maxlen=KEPT)
 
+    @property
+    def inside(self) -> bool:
+        """Does a re-run here wait for that of the stage before?"""
+        return self.stage.rerun is not None and not self.stage.rerun.first
+
     def advance(self) -> None:
         """The operation has run: on to the next."""
         if self.op is not None:

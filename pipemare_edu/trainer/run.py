@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ..plan.clock import simulate
-from ..plan.ops import Op
+from ..plan.ops import Op, Operations
 from ..plan.schedules import evaluated
-from ..plan.staleness import staleness
+from ..plan.staleness import Delay, staleness
 from .chrome import chrome
 from .files import write_atomically
 from .methods import Method
@@ -39,10 +39,12 @@ class Delays:
 
 @dataclass(frozen=True)
 class Staleness:
-    """Per stage, the staleness of what forwards and backwards read, once the pipe is full."""
+    """Per stage, the staleness of what forwards, backwards and re-runs read, once the pipe is
+    full; recompute has None where nothing is re-run, and is empty without recompute."""
 
     forward: tuple[Delays, ...] = ()
     backward: tuple[Delays, ...] = ()
+    recompute: tuple[Delays | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def load(path: str | Path) -> Run:
         if missing := set(SAVED) - set(values):
             raise ValueError(f"no {', '.join(sorted(missing))}")
         both = values.pop("staleness")
-        delays = {k: tuple(Delays(**d) for d in both[k]) for k in ("forward", "backward")}
+        delays = {k: tuple(d and Delays(**d) for d in row) for k, row in both.items()}
         utilization = Utilization(**values.pop("utilization"))
         if utilization.measured is not None:
             utilization = replace(utilization, measured=tuple(utilization.measured))
@@ -170,9 +172,12 @@ class Plan:
     save_every: int = 0
     homes: tuple[int, ...] = ()
 
-    def lists(self, last: int) -> list[list[Op]]:
+    def lists(self, last: int) -> list[Operations]:
         """Every stage's operations up to step `last`."""
-        return [list(self.operations(i, last)) for i in range(self.stages)]
+        return [
+            Operations(self.operations(i, last), inside=rerun is not None and not rerun.first)
+            for i, rerun in enumerate(self.method.reruns(self.stages))
+        ]
 
     def operations(self, stage: int, last: int) -> Iterator[Op]:
         """One stage's operations for the steps from `first` to `last`."""
@@ -212,7 +217,7 @@ class Plan:
         """Per stage, measured delays beside implied ones, over the steps of a full pipe (over
         all steps when the run ended before)."""
         full = any(read.full for row in measured for read in row)
-        both: dict[str, list[Delays]] = {"forward": [], "backward": []}
+        columns: dict[str, list[Delays | None]] = {"forward": [], "backward": [], "recompute": []}
         for i, row in enumerate(measured):
             kept = Counter({read: n for read, n in row.items() if read.full == full})
             last = self.first + sum(row.values()) // self.microbatches
@@ -221,16 +226,23 @@ class Plan:
             implied = [
                 d for d in staleness(self.operations(i, last)) if full == (d.step >= self.full)
             ]
-            for name, out in both.items():
-                column = "forward" if self.method.stashes else name
-                listed = Counter(getattr(d, column) for d in implied)
+            for name, out in columns.items():
                 own = Counter[int]()
                 for read, n in kept.items():
-                    own[getattr(read, name)] += n
-                out.append(
-                    Delays(_mean(own), max(own, default=0), _mean(listed), max(listed, default=0))
-                )
-        return Staleness(tuple(both["forward"]), tuple(both["backward"]))
+                    if (delay := getattr(read, name)) is not None:
+                        own[delay] += n
+                absent = name == "recompute" and not own
+                out.append(None if absent else self._delays(own, implied, name))
+        if not any(columns["recompute"]):
+            columns["recompute"].clear()
+        return Staleness(**{name: tuple(out) for name, out in columns.items()})  # type: ignore
+
+    def _delays(self, measured: Counter[int], implied: Sequence[Delay], name: str) -> Delays:
+        column = "forward" if self.method.stashes else name
+        listed = Counter(getattr(d, column) for d in implied if getattr(d, name) is not None)
+        return Delays(
+            _mean(measured), max(measured, default=0), _mean(listed), max(listed, default=0)
+        )
 
 
 def _mean(counts: Counter[int]) -> float:

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
+from ..plan.held import Held
+from ..plan.segments import Rerun
 from . import randomness
+from .buffers import unmoved
 from .flat import Flat, Scratch, flatten, named_parameters
+from .flight import Flight, Read, Saved, Waiting
+from .value import (
+    Value,
+    as_tuple,
+    cloned,
+    described,
+    fresh,
+    is_tuple_of_tensors,
+    settled,
+    without_graph,
+)
 from .weights import Newest
 
-_ALIGNMENT = 64  # bytes, of torch's allocations on the CPU
-Value = Tensor | tuple[Tensor | None, ...]
 Policy = Callable[[Tensor], Newest]
-
-
-class Read(NamedTuple):
-    """How old the weights were that one microbatch's forward and backward read: the version when
-    its gradient is applied (the next update) less the versions read.
-    full: its step came when every stage's pipe was full."""
-
-    full: bool
-    forward: int
-    backward: int
-
-
-class Flight(NamedTuple):
-    """What a forward leaves for its backward: leaves, results, and the version it read."""
-
-    inputs: tuple[Tensor | None, ...]
-    outputs: tuple[Tensor | None, ...]
-    version: int
+Loss = Callable[[Value], Tensor]
 
 
 class Stage:
@@ -42,18 +37,21 @@ class Stage:
     index       the stage, from 0           first_layer  the model's number of its first layer
     policy      flat weights -> how operations read them (trainer.weights)
     scratch     where the newest weights wait while others are read: shared by a process's stages
+    rerun       how it re-runs its forwards, once asynchronous; None: it keeps what they leave
     """
 
     def __init__(
         self, index: int, layers: Sequence[nn.Module], first_layer: int, policy: Policy,
-        scratch: Scratch, seed: int,
+        scratch: Scratch, seed: int, rerun: Rerun | None = None,
     ) -> None:  # fmt: skip
+        self.rerun = rerun
         self.index, self.layers, self.first_layer, self.seed = index, layers, first_layer, seed
         self.version = self.full_from = 0
         self.reads: Counter[Read] = Counter()  # how often each delay was measured in this run
         self.flying: dict[int, Flight] = {}
-        self.peak_flying = 0
-        self.saved_bytes = 0
+        self.waiting: dict[int, Waiting] = {}  # forwarded later than all that is flying
+        self.peak = Held(0, 0, 0)
+        self.saved = Saved(0, 0, 0)  # by one microbatch, as its first forward showed
         self.named = [
             (name, p) for name, p in named_parameters(layers, first_layer) if p.requires_grad
         ]
@@ -69,8 +67,9 @@ class Stage:
         tensors = [p for layer in layers for p in (*layer.parameters(), *layer.buffers())]
         self.device = tensors[0].device if tensors else torch.device("cpu")
         self._generator = randomness.generator(self.device)
+        self._modules = [m for x in layers for m in x.modules()]
         # In-place layers (ReLU(inplace=True)) may write neither on a leaf nor on the caller's data.
-        self._copies = any(getattr(m, "inplace", False) for x in layers for m in x.modules())
+        self._copies = any(getattr(m, "inplace", False) for m in self._modules)
 
     def reset(self, version: int, full_from: int = 0) -> None:
         """Forget what is in flight and stand at `version`, the updates applied so far.
@@ -78,6 +77,7 @@ class Stage:
         full_from  the step from which on the pipe is full, for the record of delays
         """
         self.flying.clear()
+        self.waiting.clear()
         self.reads, self.full_from = Counter(), full_from
         self.version = version
         for flat in self.flats:
@@ -97,38 +97,59 @@ class Stage:
     def compute(self, value: Value, microbatch: int) -> Value:
         """All layers in turn, each drawing from its own (seed, layer, microbatch)."""
         if self._copies:
-            value = _cloned(value)
+            value = cloned(value)
         for number, layer in enumerate(self.layers, start=self.first_layer):
             self._generator.manual_seed(randomness.key(self.seed, number, microbatch))
             value = layer(value)
-            if not isinstance(value, Tensor) and not _is_tuple_of_tensors(value):
+            if not isinstance(value, Tensor) and not is_tuple_of_tensors(value):
                 raise TypeError(
-                    f"layer {number} returned {_described(value)}: a layer returns a tensor or a "
+                    f"layer {number} returned {described(value)}: a layer returns a tensor or a "
                     "tuple of tensors (None may stand among them)"
                 )
         return value
 
-    def forward(
-        self,
-        m: int,
-        value: Value,
-        asynchronous: bool,
-        loss: Callable[[Value], Tensor] | None = None,
-    ) -> Value:
-        """F<m>: compute, remember what B<m> needs, return the output (the loss, if given)."""
-        leaves = tuple(map(_leaf, as_tuple(value)))
-        packed = leaves if isinstance(value, tuple) else cast(Tensor, leaves[0])
-        swapped = self._swap_in("F", self.version, asynchronous)
+    def forward(self, m: int, value: Value, asynchronous: bool, loss: Loss | None = None) -> Value:
+        """F<m>: compute, remember what B<m> needs, return the output (the loss, if given).
+
+        What will be re-run leaves at most its input, and the output alone.
+        """
+        value = without_graph(value)
+        output = self._computed("F", m, value, self.version, asynchronous, loss)
+        if self.rerun is None or not asynchronous:
+            self.flying[m] = Flight(as_tuple(value), as_tuple(output), self.version)
+        else:
+            self.waiting[m] = Waiting(value if self.rerun.first else None, self.version)
+            output = without_graph(output)
+        self._note_peak()
+        return output
+
+    def recompute(self, m: int, value: Value | None = None) -> Value:
+        """R<m>: the forward again, from the input kept or else given; what it leaves is B<m>'s."""
+        kept, version = self.waiting.pop(m)
+        value = without_graph(cast(Value, value)) if kept is None else kept
+        read = self._version_read(version)
+        with unmoved(self._modules):
+            output = self._computed("R", m, value, version, True)
+        self.flying[m] = Flight(as_tuple(value), as_tuple(output), version, read)
+        self._note_peak()
+        return output
+
+    def _computed(
+        self, operation: str, m: int, value: Value, read: int, asynchronous: bool,
+        loss: Loss | None = None,
+    ) -> Value:  # fmt: skip
+        swapped = self._swap_in(operation, read, asynchronous)
         try:
-            output = self.compute(packed, m)
-            if loss is not None:
-                output = loss(output)
+            output = self.compute(value, m)
+            return output if loss is None else loss(output)
         finally:
             self._swap_out(swapped)
-        self.flying[m] = Flight(leaves, as_tuple(output), self.version)
-        if len(self.flying) > self.peak_flying:
-            self.peak_flying = len(self.flying)
-        return output
+
+    def _note_peak(self) -> None:
+        graphs = len(self.flying)
+        inputs = len(self.waiting) if self.rerun and self.rerun.first else 0
+        if self.rerun or graphs > self.peak.graphs:
+            self.peak = Held(*map(max, self.peak, (graphs, inputs, graphs + inputs)))
 
     def backward(
         self, m: int, grads: tuple[Tensor | None, ...] | None, asynchronous: bool
@@ -138,7 +159,7 @@ class Stage:
         grads: one per output, or None for the loss itself.
         """
         read = self.version_read(m)
-        inputs, outputs, version = self.flying.pop(m)
+        inputs, outputs, version, reread = self.flying.pop(m)
         roots, seeds = [], []
         for y, g in zip(outputs, grads or (None,), strict=True):
             if y is not None and y.requires_grad and (g is not None or grads is None):
@@ -150,20 +171,27 @@ class Stage:
                 torch.autograd.backward(roots, seeds)
             finally:
                 self._swap_out(swapped)
-        self.reads[
-            Read(self.version >= self.full_from, self.version - version, self.version - read)
-        ] += 1
+        now, again = self.version, None if reread is None else self.version - reread
+        self.reads[Read(now >= self.full_from, now - version, now - read, again)] += 1
         if self._releasing:
-            oldest = next(iter(self.flying.values())).version if self.flying else self.version
+            oldest = next(self._versions(), now)
             for policy in self._releasing:
                 policy.after_backward(oldest)
         return tuple(None if x is None else x.grad for x in inputs)
 
     def version_read(self, m: int) -> int:
         """The version that the backward of microbatch m, in flight, would read now."""
+        return self._version_read(self.flying[m].version)
+
+    def _version_read(self, forward: int) -> int:
         if not self._altered:
             return self.version
-        return self._altered[0].policy.version_read(self.flying[m].version, self.version)
+        return self._altered[0].policy.version_read(forward, self.version)
+
+    def _versions(self) -> Iterator[int]:
+        """What the forwards of the microbatches in flight read, the oldest first."""
+        yield from (f.version for f in self.flying.values())
+        yield from (w.version for w in self.waiting.values())
 
     def _swap_in(self, operation: str, read: int, asynchronous: bool) -> list[tuple[Flat, Tensor]]:
         """Write the weights that `operation` reads in place; returns what `_swap_out` needs."""
@@ -175,7 +203,10 @@ class Stage:
         for flat, room in zip(self._altered, self._rooms, strict=True):
             if flat.policy.alters(operation, read, self.version, asynchronous):
                 swapped.append((flat, room.copy_(flat.weights)))
-                flat.policy.write(room, read)
+                if operation == "R" and self.rerun:
+                    flat.policy.write_again(room, read, self.rerun.part)
+                else:
+                    flat.policy.write(room, read)
         return swapped
 
     @staticmethod
@@ -189,7 +220,8 @@ class Stage:
         """Let the policies keep what the coming update would overwrite."""
         if not self._altered:
             return
-        in_use = bool(self.flying) and next(reversed(self.flying.values())).version == self.version
+        latest: dict[int, Any] = self.waiting or self.flying
+        in_use = bool(latest) and next(reversed(latest.values())).version == self.version
         for flat in self._altered:
             flat.policy.before_update(self.version, in_use)
 
@@ -217,7 +249,7 @@ class Stage:
     def evaluate(self, value: Value) -> Value:
         """E: the layers in evaluation mode, without gradients; nothing of the stage changes."""
         modes = [(m, m.training) for layer in self.layers for m in layer.modules()]
-        value = tuple(map(_settled, value)) if isinstance(value, tuple) else fresh(value)
+        value = settled(value)
         try:
             for module, _ in modes:
                 module.training = False
@@ -226,49 +258,3 @@ class Stage:
         finally:
             for module, training in modes:
                 module.training = training
-
-
-def _cloned(value: Value) -> Value:
-    if isinstance(value, Tensor):
-        return value.clone()
-    return tuple(None if x is None else x.clone() for x in value)
-
-
-def _is_tuple_of_tensors(value: object) -> bool:
-    return (
-        isinstance(value, tuple)
-        and len(value) > 0
-        and all(v is None or isinstance(v, Tensor) for v in value)
-    )
-
-
-def _described(value: object) -> str:
-    inner = f" of {', '.join(type(v).__name__ for v in value)}" if isinstance(value, tuple) else ""
-    return f"a {type(value).__name__}{inner}"
-
-
-def as_tuple(value: Value) -> tuple[Tensor | None, ...]:
-    """A layer's value as the tuple that crosses a link."""
-    return value if isinstance(value, tuple) else (value,)
-
-
-def fresh(x: Tensor) -> Tensor:
-    """`x`, contiguous and aligned like a tensor that torch has just allocated.
-
-    Some kernels' last bits depend on where their arguments lie, and what comes as a message always
-    lies like this.
-    """
-    if x.is_contiguous() and not x.data_ptr() % _ALIGNMENT:
-        return x
-    return x.clone(memory_format=torch.contiguous_format)
-
-
-def _settled(x: Tensor | None) -> Tensor | None:
-    return None if x is None else fresh(x)
-
-
-def _leaf(x: Tensor | None) -> Tensor | None:
-    """A new leaf: its gradient is what goes back to the stage before."""
-    if x is None:
-        return None
-    return fresh(x.detach()).requires_grad_() if x.requires_grad else fresh(x)

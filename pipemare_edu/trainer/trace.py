@@ -128,5 +128,5 @@ class Trace:
         for event in values["events"]:
             trace.record(Event(*event))
         trace.count, trace.seconds = values["count"], values["seconds"]
-        trace.reads = [Counter({Read(*r[:3]): r[3] for r in row}) for row in values["reads"]]
+        trace.reads = [Counter({Read(*r[:-1]): r[-1] for r in row}) for row in values["reads"]]
         return trace

@@ -7,6 +7,8 @@ parameters by reference, so a backward reads whatever the flat tensor holds at t
     Stashed    the version that the microbatch's forward read is written there (PipeDream)
     Corrected  newest - tau * delta is written there                           (PipeMare, T2)
 
+A recompute (R) runs a forward again on the way to its backward, so it reads as a backward does; a
+correction then bridges the part of the delay that lies behind it.
 The newest weights are put back by copy after the operation (trainer.stage).
 """
 
@@ -32,8 +34,13 @@ class Newest:
     def write(self, newest: Tensor, read: int) -> None:
         """Write the weights to read into `self.newest`, given a copy of the newest ones."""
 
+    def write_again(self, newest: Tensor, read: int, part: float) -> None:
+        """`write` for a re-run, which comes after `part` of the delay from forward to backward."""
+        self.write(newest, read)
+
     def version_read(self, read: int, version: int) -> int:
-        """The version stamp of what a backward reads (a correction keeps the newest's)."""
+        """The version stamp of what a backward or a re-run reads (a correction keeps the
+        newest's)."""
         return version
 
     def before_update(self, version: int, in_use: bool) -> None:
@@ -101,10 +108,14 @@ class Corrected(Newest):
         self.peak = self.average.nbytes
 
     def alters(self, operation: str, read: int, version: int, asynchronous: bool) -> bool:
-        return operation == "B" and asynchronous
+        return operation != "F" and asynchronous
 
     def write(self, newest: Tensor, read: int) -> None:
         lerp(newest, self.average, self._back, out=self.newest)
+
+    def write_again(self, newest: Tensor, read: int, part: float) -> None:
+        """u_recomp = w - (tau_fwd - tau_recomp) delta, with the one gamma of both reads."""
+        lerp(newest, self.average, part * self._back, out=self.newest)
 
     def before_update(self, version: int, in_use: bool) -> None:
         if version != self._averaged:  # a run that was stopped may have prepared it already

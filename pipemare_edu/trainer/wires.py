@@ -30,7 +30,7 @@ from torch import Tensor
 from ..errors import PipelineError
 from .links import Links
 from .packing import HEADER, Header, pack, read_header, unpack
-from .stage import Value
+from .value import Value
 
 _OUTSTANDING = 64  # sends whose buffers are held before the oldest is waited for
 _STOP = "S"  # the run ends before minibatch `index`

@@ -1,5 +1,6 @@
 import pytest
 
+from pipemare_edu.plan.held import Held
 from pipemare_edu.plan.ledger import ledger, old_versions
 from pipemare_edu.plan.schedules import depths
 
@@ -20,8 +21,25 @@ def test_correction_is_one_more_copy_of_what_has_a_delay():
 
 
 def test_gpipe_keeps_all_microbatches():
-    [row] = ledger([1], [0], 8, activations=[10], in_flight=[8])
+    [row] = ledger([1], [0], 8, activations=[10], held=[Held(8, 0, 8)])
     assert row["activations"] == 80
+
+
+@pytest.mark.parametrize(
+    ("recompute", "graphs", "inputs"),
+    [
+        (0, [8, 6, 4, 2], [0, 0, 0, 0]),
+        (1, [2, 2, 2, 2], [7, 5, 3, 0]),
+        (2, [4, 2, 4, 2], [5, 0, 0, 0]),
+    ],
+)
+def test_recompute_keeps_inputs_for_activations(recompute, graphs, inputs):
+    rows = ledger(
+        [1] * 4, depths("lockstep", 4), 1, activations=[100] * 4, inputs=[10, 20, 30, 40],
+        recompute=recompute,
+    )  # fmt: skip
+    assert [r["activations"] for r in rows] == [100 * g for g in graphs]
+    assert [r["inputs"] for r in rows] == [(10, 20, 30, 40)[i] * n for i, n in enumerate(inputs)]
 
 
 @pytest.mark.parametrize(

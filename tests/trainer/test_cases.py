@@ -538,7 +538,7 @@ def test_case_21_live_activations_never_exceed_the_schedule(method, n) -> None:
     lists = pm.schedule(method.depth, 4, n, steps, method.t3)
     allowed = pm.simulate(lists).in_flight
     assert all(p <= a for p, a in zip(peaks, allowed, strict=True)), (peaks, allowed)
-    assert [s.peak_flying for s in trainer.stages] == list(allowed)
+    assert [s.peak.graphs for s in trainer.stages] == list(allowed)
     assert run.status == "done"
     assert left == [0] * 4
 

@@ -84,8 +84,3 @@ def test_a_method_that_sets_a_field_unseen_is_refused():
         with pytest.raises(TypeError, match="dataclass"):
             wrong()
     assert Right().depth == "lockstep" and Right(depth=[3, 1]).depth == (3, 1)
-
-
-def test_recompute_is_not_in_this_version():
-    with pytest.raises(ValueError, match="recompute=0"):
-        pm.PipeMare(recompute=2)

@@ -27,6 +27,7 @@ METHODS = [
     pm.PipeDream(),
     pm.PipeMare("async-1f1b", t1=4, t2=0.2, t3=2),
     pm.PipeMare(t2="theory"),
+    pm.PipeMare(t2="theory", t3=2, recompute=3),  # a segment over several workers
 ]
 
 
@@ -105,7 +106,7 @@ def work(rank, world, folder, number):
     os._exit(0)  # gloo's threads would hold up a normal exit
 
 
-@pytest.mark.parametrize(("number", "world"), [(0, 2), (1, 4), (2, 3), (3, 2), (4, 4)])
+@pytest.mark.parametrize(("number", "world"), [(0, 2), (1, 4), (2, 3), (3, 2), (4, 4), (5, 4)])
 def test_workers_give_the_bits_of_one_process(number, world, tmp_path):
     mp.spawn(work, (world, str(tmp_path), number), world)
     theirs = {}
