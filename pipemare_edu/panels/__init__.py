@@ -3,6 +3,18 @@ widgets."""
 
 from .base import Goal, Panel
 from .live import LiveTraining, live_training
+from .schedule_lab import ScheduleLab, schedule_lab
 from .shown import Shown
+from .step_debugger import StepDebugger, step_debugger
 
-__all__ = ["Goal", "LiveTraining", "Panel", "Shown", "live_training"]
+__all__ = [
+    "Goal",
+    "LiveTraining",
+    "Panel",
+    "ScheduleLab",
+    "Shown",
+    "StepDebugger",
+    "live_training",
+    "schedule_lab",
+    "step_debugger",
+]

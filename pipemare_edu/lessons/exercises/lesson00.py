@@ -2,47 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from ...plan.clock import Event, simulate
-from ...plan.ops import Op, parse
+from ...plan.ops import parse
 from ..excerpt import length
 from ..exercise import Exercise, Property
+from ..reading import LIST, as_text, number
 
 ASKED = parse("F0 F1 F2 B0 B1 B2 U0")
-LIST = 'a text of operations, such as "F0 B0 U0"'
 MICROSECONDS = "a number of microseconds"
-
-
-def as_text(answer: Any) -> str:
-    """The list as text, from a text, a list of texts, or operations."""
-    if isinstance(answer, list | tuple) and all(isinstance(word, str | Op) for word in answer):
-        answer = " ".join(map(str, answer))
-    if not isinstance(answer, str):
-        raise ValueError(f"An answer is {LIST}, and this one is {answer!r}.")
-    text = re.sub(r"[fbuer]\d+", lambda op: op[0].upper(), answer.replace(",", " "))
-    try:
-        return str(parse(text))
-    except ValueError as error:
-        raise ValueError(f"An answer is {LIST}, but {error}.") from None
-
-
-def as_number(answer: Any) -> float:
-    """A finite number, of whatever type."""
-    try:
-        value = math.nan if isinstance(answer, str | bool) else float(answer)
-    except Exception:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError(
-            f"An answer is {MICROSECONDS}, without quotes or a unit, such as 250; this one is "
-            f"{answer!r}."
-        )
-    return value
 
 
 def each_once(text: str) -> str:
@@ -151,7 +121,7 @@ EXERCISES = (
             "from 0). Times 1,000,000, because events are in seconds.",
         ),
         idle_of_stage_4,
-        read=as_number,
+        read=number(MICROSECONDS, "250"),
         given="step",
     ),
 )
