@@ -2,49 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from ...plan.clock import Event, simulate
-from ...plan.ops import parse
 from ..excerpt import length
 from ..exercise import Exercise, Property
-from ..reading import LIST, as_text, number
+from ..lists import LIST, as_text, ascending, each_once, forward_first, one_step, update_last
+from ..reading import number
 
-ASKED = parse("F0 F1 F2 B0 B1 B2 U0")
+ASKED = one_step(microbatches=3)
 MICROSECONDS = "a number of microseconds"
-
-
-def each_once(text: str) -> str:
-    """What stands in the list too often, not at all, or without having been asked for."""
-    counts = Counter(parse(text))
-    wrong = [op for op in {**dict.fromkeys(ASKED), **counts} if counts[op] != (op in ASKED)]
-    if not wrong:
-        return ""
-    first = wrong[0]
-    if first not in ASKED:
-        return f"{first} does not belong there"
-    return f"{first} stands there {counts[first]} times" if counts[first] else f"{first} is missing"
-
-
-def in_order(text: str) -> str:
-    """The first backward that stands before its forward."""
-    place = {op: n for n, op in enumerate(parse(text))}
-    pairs = zip(ASKED[:3], ASKED[3:6], strict=True)
-    return next((f"{b} stands before {f}" for f, b in pairs if place[b] < place[f]), "")
-
-
-def ascending(text: str) -> str:
-    """The first backward that stands before one of an earlier microbatch."""
-    order = [op for op in parse(text) if op.kind == "B"]
-    pairs = zip(order, order[1:], strict=False)
-    return next((f"{a} stands before {b}" for a, b in pairs if a.index > b.index), "")
-
-
-def update_last(text: str) -> str:
-    """What stands behind the update."""
-    last = parse(text)[-1]
-    return "" if last.kind == "U" else f"{last} stands behind U0"
 
 
 def in_flight(text: str) -> str:
@@ -85,8 +52,11 @@ EXERCISES = (
         "0.1",
         LIST,
         (
-            Property("F0 F1 F2 B0 B1 B2 U0 stand there exactly once, and no others", each_once),
-            Property("a microbatch's backward comes after its forward", in_order),
+            Property(
+                f"{ASKED} stand there exactly once, and no others",
+                lambda text: each_once(text, ASKED),
+            ),
+            Property("a microbatch's backward comes after its forward", forward_first),
             Property("backwards come in the order of the microbatches", ascending),
             Property("the update comes last, when all three gradients are there", update_last),
         ),
