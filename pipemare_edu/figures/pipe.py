@@ -90,7 +90,7 @@ def listing(walk: Walk, at: int) -> Figure:
         traces,
         _progress(walk, at),
         f"A row of operations for each stage, from the first to the last: {', '.join(ran)} ran. "
-        + " ".join(f"{text}." for text in stuck.values()),
+        + " ".join(f"{text[0].upper()}{text[1:]}." for text in stuck.values()),
         height=ROW * stages + 130,
         barmode="overlay",
         bargap=0,

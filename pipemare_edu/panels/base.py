@@ -20,6 +20,7 @@ import ipywidgets as w
 
 from ..figures import Figure, describe
 from ..figures.fig import Fig
+from ..trainer.registry import unknown
 from . import words
 from .cells import Cells
 from .controls import close, row
@@ -114,6 +115,13 @@ class Panel:
     def settings(self) -> dict[str, Any]:
         """The values of the controls."""
         return {name: control.value for name, control in self.controls.items()}
+
+    def set(self, **values: Any) -> None:
+        """Set controls by name, one after the other.  ValueError for a name that is not there."""
+        for name, value in values.items():
+            if name not in self.controls:
+                raise ValueError(unknown("control", name, self.controls))
+            self.controls[name].value = value
 
     @property
     def busy(self) -> bool:

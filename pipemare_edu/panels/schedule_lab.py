@@ -3,97 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import asdict, dataclass
-from functools import lru_cache
+from dataclasses import asdict
 from typing import Any
 
-from ..checks import positive, whole
+from ..checks import whole
 from ..figures import Figure, bubbles, gantt, overhead, placeholder
 from ..figures.bubbles import formula, percent
-from ..lessons.excerpt import excerpt, idle_share
-from ..plan.clock import Event, Timeline, simulate
-from ..plan.schedules import schedule as lists_of
-from ..trainer.registry import unknown
 from ..trainer.run import Run
 from ..trainer.session import last
 from . import controls as c
 from .base import Goal, Panel
 from .live import warm_up
 from .shown import Shown
-from .timing import SCHEDULES, measuring
+from .timing import NAMES, SCHEDULES, Measured, Settings, measuring
 
 MOST_STAGES, MOST_MICROBATCHES = 8, 32
 RATIOS = (0.5, 4.0)
 SLOWER = (1.0, 4.0)
 STEPS = 20  # of a measurement
-NAMES = {"naive": "naive", "gpipe": "GPipe", "1f1b": "1F1B"}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What one step is: a schedule, P, N, a backward's time in forwards, and one stage (from 1;
-    0 for none) that takes `slower` times as long.  ValueError for what cannot be."""
-
-    schedule: str = "gpipe"
-    stages: int = 4
-    microbatches: int = 8
-    ratio: float = 1.0
-    slow: int = 0
-    slower: float = 2.0
-
-    def __post_init__(self) -> None:
-        if self.schedule not in SCHEDULES:
-            raise ValueError(unknown("schedule", self.schedule, SCHEDULES))
-        whole("stages", self.stages, 1)
-        whole("microbatches", self.microbatches, 1)
-        whole("slow", self.slow, 0, self.stages)
-        positive("ratio", self.ratio)
-        positive("slower", self.slower)
-
-    @property
-    def timeline(self) -> Timeline:
-        """One step on the clock; a forward takes one unit."""
-        return _timeline(self)
-
-    @property
-    def forward(self) -> list[float]:
-        """The time of a forward at every stage."""
-        return [self.slower if i == self.slow else 1.0 for i in range(1, self.stages + 1)]
-
-    @property
-    def naive(self) -> bool:
-        return self.schedule == "naive"
-
-    @property
-    def equal(self) -> bool:
-        """Are all stages equally fast?"""
-        return not self.slow or self.slower == 1
-
-    @property
-    def label(self) -> str:
-        """A name for the settings; what is not as usual is said."""
-        name = f"{NAMES[self.schedule]}, P={self.stages}, N={self.microbatches}"
-        name += f", B/F {self.ratio:g}" * (self.ratio != 1)
-        return name + f", stage {self.slow} slower {self.slower:g}x" * (not self.equal)
-
-
-@lru_cache(maxsize=8)
-def _timeline(step: Settings) -> Timeline:
-    lists = lists_of(SCHEDULES[step.schedule].depth, step.stages, step.microbatches)
-    return simulate(lists, step.forward, [step.ratio * t for t in step.forward])
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A run of timed layers: one typical step of it, placed by the clock, and its idle fraction."""
-
-    settings: Settings
-    run: Run
-    events: tuple[Event, ...]
-
-    @property
-    def idle(self) -> float:
-        return idle_share(self.events)
 
 
 def _frugal(panel: Any) -> bool:
@@ -156,10 +83,10 @@ class ScheduleLab(Panel):
 
     def work(self, settings: dict[str, Any]) -> Generator[float, None, None]:
         asked = Settings(**settings)
-        for run in _measuring(asked, self.steps):
+        for run in measuring(asked, self.steps):
             if self.stopping:
                 run.cancel()
-            self.last, self.measured = run, _measured(asked, run) or self.measured
+            self.last, self.measured = run, Measured.of(asked, run) or self.measured
             yield run.steps / self.steps
 
     def draw(self, live: bool = False) -> dict[str, Figure]:
@@ -211,7 +138,7 @@ def schedule_lab(
     asked = Settings(schedule, stages, microbatches, ratio, slow, slower)
     measured = None
     if whole("steps", steps, 0):
-        measured = _measured(asked, last(_measuring(asked, steps)))
+        measured = Measured.of(asked, last(measuring(asked, steps)))
     return Shown(figures(asked, measured, memory), measured)
 
 
@@ -245,7 +172,7 @@ def tell(measured: Measured) -> str:
     settings = measured.settings
     return (
         f"{settings.label}: measured {percent(measured.idle)} idle, counted "
-        f"{percent(settings.timeline.idle)}; a backward took as long as {_ratio(measured):.2g} "
+        f"{percent(settings.timeline.idle)}; a backward took as long as {measured.ratio:.2g} "
         "forwards."
     )
 
@@ -264,24 +191,6 @@ def _chart(measured: Measured | None, memory: str) -> Figure:
         return placeholder("The measured chart appears here", 120)
     title = f"{measured.settings.label}, measured: idle {measured.idle:.0%} of the time"
     return gantt(measured.events, measured=True, memory=memory, title=title)
-
-
-def _measuring(asked: Settings, steps: int) -> Generator[Run, None, None]:
-    return measuring(asked.schedule, asked.forward, asked.ratio, asked.microbatches, steps)
-
-
-def _measured(asked: Settings, run: Run) -> Measured | None:
-    """What was measured so far, or None before the first whole step."""
-    try:
-        return Measured(asked, run, tuple(excerpt(run)))
-    except ValueError:
-        return None
-
-
-def _ratio(measured: Measured) -> float:
-    """The measured time of all backwards over that of all forwards, in the typical step."""
-    spent = {k: sum(e.end - e.start for e in measured.events if e.kind == k) for k in "FB"}
-    return spent["B"] / spent["F"]
 
 
 def _controls(start: Settings) -> dict[str, Any]:
