@@ -2,10 +2,10 @@
 widgets."""
 
 from .base import Goal, Panel
+from .debugger import StepDebugger, step_debugger
 from .live import LiveTraining, live_training
-from .schedule_lab import ScheduleLab, schedule_lab
+from .schedules import ScheduleLab, schedule_lab
 from .shown import Shown
-from .step_debugger import StepDebugger, step_debugger
 
 __all__ = [
     "Goal",

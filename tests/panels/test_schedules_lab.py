@@ -10,7 +10,6 @@ from ipywidgets.widgets import widget as registry
 
 import pipemare_edu as pm
 from pipemare_edu.panels import ScheduleLab, schedule_lab
-from pipemare_edu.panels import schedule_lab as call
 from pipemare_edu.panels.timing import SCHEDULES, Settings, measuring
 from pipemare_edu.trainer.session import last
 
@@ -55,7 +54,7 @@ def test_how_slow_the_slow_stage_is_and_the_strip():
     panel.controls["slower"].value = 3.0
     assert panel.figures["counted"].spec != before
     panel.views["memory"].value = "total"
-    plain = call(slow=2, slower=3.0, memory="total", steps=0)
+    plain = schedule_lab(slow=2, slower=3.0, memory="total", steps=0)
     assert panel.figures["counted"].shown.to_json() == plain["counted"].to_json()
     assert set(panel.controls) == {name for name, *_ in CHANGES} | {"slower"}
     assert "for equal stages: (P−1)/(N+P−1) = 3/11" in panel.figures["counted"].alt
@@ -203,7 +202,7 @@ def test_an_error_in_the_trainer_shows_and_is_raised(monkeypatch):
 
 def test_an_error_in_a_control_shows_and_is_raised(monkeypatch):
     panel = ScheduleLab(**SHORT)
-    monkeypatch.setattr("pipemare_edu.panels.schedule_lab.bubbles", broken)
+    monkeypatch.setattr("pipemare_edu.panels.schedules.bubbles", broken)
     panel.controls["microbatches"].value = 5
     assert "broken on purpose" in panel.status.value
     with pytest.raises(ZeroDivisionError):

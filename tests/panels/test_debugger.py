@@ -138,7 +138,7 @@ def broken(*args, **kwargs):
 @pytest.mark.parametrize("press", ["forward", "run"])
 def test_an_error_shows_and_is_raised(monkeypatch, press):
     panel = StepDebugger(pause=0)
-    monkeypatch.setattr("pipemare_edu.panels.step_debugger.pipe", broken)
+    monkeypatch.setattr("pipemare_edu.panels.debugger.pipe", broken)
 
     async def cell():
         getattr(panel, press).click()
