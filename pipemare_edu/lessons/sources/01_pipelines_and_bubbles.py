@@ -1,4 +1,4 @@
-# ruff: noqa: B018, E402, E501, F704
+# ruff: noqa: B018, E402, F704
 # mypy: ignore-errors
 # %% [markdown]
 # # 01 · Pipelines and bubbles
@@ -29,8 +29,8 @@ doctor()
 #
 # Take four stages, each on a device of its own, and four microbatches. The careful way is to see
 # one microbatch through before the next goes in: down the stages with its forwards, up again with
-# its backwards. People call it the *naive* pipeline. Every device holds a quarter of the
-# network, so it fits; but how much do the devices work? Say a forward and a backward take equally
+# its backwards. People call it the *naive* pipeline. Every device holds a quarter of the network,
+# so it fits; but how much do the devices work? Say a forward and a backward take equally
 # long. For what share of the time, in per cent, is a device idle?
 
 # %%
@@ -241,8 +241,8 @@ for kind in ("gpipe", "1f1b"):
 print("formula and count agree on every one")
 
 # %% [markdown]
-# **Exercise 1.3.** With $P=4$, what is the smallest number of microbatches for which at most 10 % of
-# the time is idle?
+# **Exercise 1.3.** With $P=4$, what is the smallest number of microbatches for which at most 10 %
+# of the time is idle?
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
@@ -285,8 +285,8 @@ check("1.4", idle)
 # ## What the formula leaves out
 #
 # First: backwards take longer than forwards, often twice as long, because they
-# compute two gradients, of the weights and of the input. Say three times. What does the idle fraction of
-# GPipe with $P=4$ and $N=8$ become, in per cent? It was 27.3 before.
+# compute two gradients, of the weights and of the input. Say three times. What does the idle
+# fraction of GPipe with $P=4$ and $N=8$ become, in per cent? With equal times it was 3/11, or 27.3.
 
 # %%
 SLOW = "idle fraction with backwards three times as long"
@@ -326,8 +326,8 @@ figures.gantt(uneven, memory="stages")
 #
 # ## And real layers?
 #
-# The clock trusts its own numbers. *Measure* in the lab trains
-# four real layers, each with as many matrix products as the knobs ask for, and shows a typical step.
+# The clock trusts its own numbers. *Measure* in the lab trains real layers, one a stage, each with
+# as many matrix products as the knobs ask for, and shows a typical step.
 # The stages take turns on this machine's processor; the chart places their measured times as if
 # each had a device of its own.
 
@@ -346,15 +346,15 @@ print(f"idle: measured {100 * measured:.1f} %, counted {100 * lab.now.timeline.i
 lab.figures["measured"].shown
 
 # %% [markdown]
-# Close, and usually a little more than counted: no two stages are quite equally fast, the optimizer's
-# update takes time as well, and on real devices messages take time too, which lesson 9 shows.
+# Close, and usually a little more than counted: no two stages are quite equally fast, and updates
+# take time as well. On real devices messages do, too; lesson 9 shows them.
 #
 # ## A schedule of your own
 #
-# **Exercise 1.5.** Memory for four microbatches at each of four stages, and no more than 30 % of the
-# time idle, with a forward and a backward equally long. Write the four lists of one step; the
-# number of microbatches is yours to choose. A text with one line per stage will do, or a list of four texts. The
-# function from exercise 1.2 may help, and the debugger shows where lists get stuck.
+# **Exercise 1.5.** Memory for four microbatches at each of four stages, and no more than 30 % of
+# the time idle, with a forward and a backward equally long. Write the four lists of one step; the
+# number of microbatches is yours to choose. A text with one line per stage will do, or a list of
+# four texts. The function from exercise 1.2 may help, and the debugger shows where lists get stuck.
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
@@ -371,14 +371,15 @@ check("1.5", own)
 # * Idle fraction $(P-1)/(N+P-1)$, of all time; overhead $(P-1)/N$, of working time. Say which.
 # * More microbatches shrink the bubble; with GPipe each costs memory, with 1F1B at most
 #   $P-i+1$ are in flight at stage $i$.
-# * The formula is for equal stages. One slow stage costs more than the bubble, and cutting finer does not help.
+# * The formula is for equal stages. One slow stage can cost more than the bubble, and cutting finer
+#   does not help.
 # * To have *no* bubble, one must not wait for the last microbatch before the next minibatch starts.
 #
 # ## Quiz
 #
 # 1. Twice the stages, twice the microbatches: what becomes of the idle fraction?
 # 2. Why does stage 4 of 1F1B hold only one microbatch?
-# 3. What is idle longer with 1F1B, stage 1 or stage 4?
+# 3. Which is idle longer with 1F1B, stage 1 or stage 4?
 # 4. The overhead is 25 %. What is the idle fraction?
 # 5. $N$ cannot grow without end. Name a reason.
 #
