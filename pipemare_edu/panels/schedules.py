@@ -143,10 +143,11 @@ def schedule_lab(
 
 
 def figures(now: Settings, measured: Measured | None, memory: str) -> dict[str, Figure]:
-    """The counted chart, both ratios, and the chart of the last measurement."""
+    """The counted chart, that of the last measurement, and both ratios."""
     same = measured is not None and measured.settings == now
     return {
         "counted": gantt(now.timeline, memory=memory, title=_beside(now)),
+        "measured": _chart(measured, memory),
         "ratios": bubbles(
             now.stages,
             now.microbatches,
@@ -154,7 +155,6 @@ def figures(now: Settings, measured: Measured | None, memory: str) -> dict[str, 
             now.naive,
             measured.idle if measured is not None and same else None,
         ),
-        "measured": _chart(measured, memory),
     }
 
 
@@ -172,8 +172,8 @@ def tell(measured: Measured) -> str:
     settings = measured.settings
     return (
         f"{settings.label}: measured {percent(measured.idle)} idle, counted "
-        f"{percent(settings.timeline.idle)}; a backward took as long as {measured.ratio:.2g} "
-        "forwards."
+        f"{percent(settings.timeline.idle)}; a backward took {measured.ratio:.2f} times as long as "
+        "a forward."
     )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-import nbformat
-from nbformat.v4 import new_code_cell, new_notebook
-from test_live import CLICK_UNTIL, ERRORS, OPENED, READY, RUN_CELL, THEME, press_right
+from test_live import (
+    CLICK_UNTIL,
+    ERRORS,
+    RUN_CELL,
+    open_notebook,
+    press_right,
+    shoot,
+    write_notebook,
+)
 
 CELLS = [
     "from pipemare_edu import panels\nlab = panels.ScheduleLab(steps=100000)\nlab",
@@ -27,27 +30,9 @@ def has(what: str, n: int, text: str) -> str:
     return f"() => (({what})()[{n}] ?? '').includes({text!r})"
 
 
-def open_notebook(lab: Any, page: Any) -> None:
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    notebook = new_notebook(cells=[new_code_cell(source) for source in CELLS], metadata=kernel)
-    nbformat.write(notebook, lab.folder / "lesson01.ipynb")
-    page.goto(lab.url("lesson01.ipynb"))
-    page.wait_for_selector(".jp-NotebookPanel .jp-Notebook", timeout=60_000)
-    page.wait_for_function(OPENED, timeout=60_000)
-    page.evaluate(READY)
-
-
-def shoot(page: Any, folder: Path, name: str) -> None:
-    for theme in ("Light", "Dark"):
-        page.evaluate(THEME, f"JupyterLab {theme}")
-        light = str(theme == "Light").lower()
-        page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
-        page.wait_for_timeout(700)  # colours fade over
-        page.screenshot(path=str(folder / f"{name}-{theme.lower()}.png"))
-
-
 def test_the_panels_of_lesson_01(lab, page, tmp_path):
-    open_notebook(lab, page)
+    write_notebook(lab, "lesson01.ipynb", CELLS)
+    open_notebook(lab, page, "lesson01.ipynb")
     page.evaluate(RUN_CELL, 0)
     page.wait_for_function(has(TITLES, 0, "3/11"), timeout=60_000)
 
@@ -55,7 +40,7 @@ def test_the_panels_of_lesson_01(lab, page, tmp_path):
     page.wait_for_function(has(TITLES, 0, "3/12 = 25.0 %"), timeout=10_000)
     page.wait_for_function(has(STATUS, 0, "N=9: idle 25.0 %"), timeout=10_000)
 
-    page.evaluate(CLICK_UNTIL, ["Measure", starts(TITLES, 2, "GPipe, P=4, N=9, measured")])
+    page.evaluate(CLICK_UNTIL, ["Measure", starts(TITLES, 1, "GPipe, P=4, N=9, measured")])
     page.evaluate(CLICK_UNTIL, ["Cancel", starts(STATUS, 0, "Cancelled: ")])
     shoot(page, tmp_path, "lab")
 
@@ -63,7 +48,7 @@ def test_the_panels_of_lesson_01(lab, page, tmp_path):
     page.wait_for_function(starts(TITLES, 3, "Nothing has run yet"), timeout=30_000)
     press_right(page, "event")
     page.wait_for_function(starts(TITLES, 3, "Event 1 of "), timeout=10_000)
-    forward = page.get_by_role("button", name="Forward", exact=True)
+    forward = page.locator("button:has-text('Forward')")
     forward.focus()
     forward.press("Enter")
     page.wait_for_function(starts(TITLES, 3, "Event 2 of "), timeout=10_000)

@@ -137,7 +137,7 @@ def test_the_plain_call_shows_what_a_panel_shows_after_a_run():
     panel = ScheduleLab(**SHORT)
     measured(panel)
     plain = schedule_lab(**SHORT)
-    assert list(plain.figures) == list(panel.figures) == ["counted", "ratios", "measured"]
+    assert list(plain.figures) == list(panel.figures) == ["counted", "measured", "ratios"]
     for name, figure in plain.figures.items():
         theirs = panel.figures[name].shown
         assert [t.name for t in figure.data] == [t.name for t in theirs.data]

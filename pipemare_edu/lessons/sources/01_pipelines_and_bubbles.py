@@ -260,7 +260,7 @@ check("1.3", smallest)
 #
 # $$\text{overhead} = \frac{P-1}{N} \qquad (1.3)$$
 #
-# Both are called the bubble, and the overhead is always the larger. The second figure of the lab
+# Both are called the bubble, and the overhead is always the larger. The last figure of the lab
 # has both; here it is by the plain call.
 
 # %%
@@ -337,7 +337,7 @@ lab.run.click()
 print(await lab.wait())
 
 # %% [markdown]
-# The third figure of the panel shows it, and so does the next cell.
+# The second figure of the lab shows it, and so does the next cell.
 
 # %%
 measured = lab.result().idle
