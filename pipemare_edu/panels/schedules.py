@@ -144,17 +144,11 @@ def schedule_lab(
 
 def figures(now: Settings, measured: Measured | None, memory: str) -> dict[str, Figure]:
     """The counted chart, that of the last measurement, and both ratios."""
-    same = measured is not None and measured.settings == now
+    idle = measured.idle if measured is not None and measured.settings == now else None
     return {
         "counted": gantt(now.timeline, memory=memory, title=_beside(now)),
         "measured": _chart(measured, memory),
-        "ratios": bubbles(
-            now.stages,
-            now.microbatches,
-            now.timeline.idle,
-            now.naive,
-            measured.idle if measured is not None and same else None,
-        ),
+        "ratios": bubbles(now.stages, now.microbatches, now.timeline.idle, now.naive, idle),
     }
 
 
