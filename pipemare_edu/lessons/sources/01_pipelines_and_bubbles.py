@@ -73,9 +73,8 @@ lessons.compare(NAIVE, 100 * naive.idle, "%", how="counted")
 # **Exercise 1.1.** Write its timetable. Time comes in slots, counted from 0; every forward and
 # every backward takes one. Return a list with one triple `(slot, stage, operation)` for each F and
 # B of each stage, for any numbers of stages `P` and microbatches `N`. Stages count from 1, as in
-# `(0, 1, "F0")`. Leave the updates out. A microbatch's forwards go down the stages and its
-# backwards come up; backwards go in the order of the microbatches. The target: as few slots as
-# possible.
+# `(0, 1, "F0")`. Leave the updates out. A microbatch's forwards go down the stages, one after the
+# other, and its backwards come up. The target: as few slots as possible.
 
 
 # %% tags=["exercise"]
@@ -111,9 +110,9 @@ rows = lessons.use("1.1", timetable)(4, 4)
 figures.gantt([Event(i - 1, op[0], int(op[1:]), slot, slot + 1, 0) for slot, i, op in rows])
 
 # %% [markdown]
-# Two parallelograms. The corners that are cut off are the bubble: a stage waits for the first
-# input to come down, and for the first gradient to come up. The stages now work at the
-# same time, though on different microbatches.
+# GPipe has two parallelograms, and the corners that they leave free are the bubble: a stage waits
+# for the first input to come down, and for the first gradient to come up. In between, the stages
+# work at the same time, on different microbatches.
 #
 # ## Event by event
 #
