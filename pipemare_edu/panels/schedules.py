@@ -11,9 +11,9 @@ from ..figures import Figure, bubbles, gantt, overhead, placeholder
 from ..figures.bubbles import formula, percent
 from ..trainer.run import Run
 from ..trainer.session import last
+from ..training import warm_up
 from . import controls as c
 from .base import Goal, Panel
-from .live import warm_up
 from .shown import Shown
 from .timing import NAMES, SCHEDULES, Measured, Settings, measuring
 
