@@ -4,10 +4,28 @@ Each figure says its message in its title and carries a description in words (`d
 form of a figure is figures.fig.Fig.
 """
 
+from .bubbles import bubbles, idle_fraction, overhead
 from .curves import curves
 from .gantt import gantt
+from .pipe import listing, pipe
 from .replay import replay
 from .staleness import staleness_bars
 from .style import Figure, describe, placeholder
+from .walk import Walk, walk
 
-__all__ = ["Figure", "curves", "describe", "gantt", "placeholder", "replay", "staleness_bars"]
+__all__ = [
+    "Figure",
+    "Walk",
+    "bubbles",
+    "curves",
+    "describe",
+    "gantt",
+    "idle_fraction",
+    "listing",
+    "overhead",
+    "pipe",
+    "placeholder",
+    "replay",
+    "staleness_bars",
+    "walk",
+]

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 
 from ..plan.clock import Event, Timeline
 from .settled import UNIT, settled
-from .style import COLOURS, HATCH, KINDS, Figure, axis, figure, listed, number
+from .style import COLOURS, HATCH, KINDS, Figure, axis, figure, listed, number, rgba
 
 if TYPE_CHECKING:
     from ..trainer.run import Run
@@ -215,16 +215,11 @@ def _strip(steps: Sequence[tuple[float, int]], name: str, scale: float, colour: 
         mode="lines",
         line={"shape": "hv", "color": colour, "width": 1.5},
         fill="tozeroy",
-        fillcolor=f"rgba{(*_rgb(colour), 0.25)}",
+        fillcolor=rgba(colour, 0.25),
         yaxis="y2",
         showlegend=False,
         hovertemplate=f"{name}: %{{y}}<extra></extra>",
     )
-
-
-def _rgb(colour: str) -> tuple[int, int, int]:
-    red, green, blue = bytes.fromhex(colour[1:])
-    return red, green, blue
 
 
 def _layout(stages: int, measured: bool, memory: str, span: tuple[float, float]) -> dict[str, Any]:

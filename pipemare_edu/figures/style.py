@@ -76,6 +76,12 @@ def describe(shown: go.Figure) -> str:
     return " ".join(filter(None, [sentence(shown.layout.title.text or ""), meta["description"]]))
 
 
+def rgba(colour: str, opacity: float) -> str:
+    """A colour such as "#0072B2", seen through."""
+    red, green, blue = bytes.fromhex(colour[1:])
+    return f"rgba({red}, {green}, {blue}, {opacity})"
+
+
 def placeholder(title: str, height: int) -> Figure:
     """An empty figure that says what will be there."""
     hidden = {"visible": False}

@@ -43,12 +43,14 @@ def prediction(name: str) -> Any:
     return PROGRESS.predictions.get(name)
 
 
-def compare(name: str, measured: float, unit: str = "", digits: int = 0) -> Note:
+def compare(
+    name: str, found: float, unit: str = "", digits: int = 0, how: str = "measured"
+) -> Note:
     """A prediction beside the number that came out.
 
-    The number follows the word "measured", which is how tests know that it varies.
+    how  "measured", which is how tests know that a number varies; "counted" if it does not
     """
-    result = f"{name}: measured {measured:.{digits}f}{unit and ' ' + unit}"
+    result = f"{name}: {how} {found:.{digits}f}{unit and ' ' + unit}"
     value = prediction(name)
     said = "you made no prediction" if value is None else f"you predicted {value}"
     return Note(f"{result}; {said}{unit and value is not None and ' ' + unit or ''}.")

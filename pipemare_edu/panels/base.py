@@ -11,7 +11,7 @@ A panel runs nothing until Run is clicked.  In a cell: panel.run.click(); print(
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -20,6 +20,7 @@ import ipywidgets as w
 
 from ..figures import Figure, describe
 from ..figures.fig import Fig
+from ..trainer.registry import unknown
 from . import words
 from .cells import Cells
 from .controls import close, row
@@ -38,12 +39,17 @@ class Goal:
 
 
 class Panel:
-    """Subclasses give `work` and `draw`, and may give `outcome`.
+    """Subclasses give `work` and `draw`, and may give `outcome` and `reading`.
 
     controls  name -> widget, in the order in which they are shown; they set what Run does
     views     the same, for what only changes the drawing: each change redraws
     text      the text form: fixed, and saying what to call where widgets do not draw
+    buttons   a subclass may set some before it calls this: they stand before the views
+
+    Where drawing takes milliseconds, a subclass lets the figures `follow` controls, too.
     """
+
+    buttons: Sequence[w.Button] = ()
 
     def __init__(
         self,
@@ -67,9 +73,8 @@ class Panel:
         self._worker = Worker(self._begin, self._advance, self._end)
         self.run.on_click(self.guarded(lambda _: self._clicked()))
         self.cancel.on_click(self.guarded(lambda _: self._cancelled()))
-        redraw = self.guarded(lambda: self._redraw(live=False))
-        for control in self.views.values():
-            control.observe(lambda _: self._worker.call(redraw), "value")
+        for view in self.views.values():
+            self.follow(view)
         self._show_goal()
         self.view = self._layout()
         Cells.claim(self)
@@ -91,9 +96,18 @@ class Panel:
         """A word for how the work stands (done, cancelled ...) and a sentence."""
         return ("cancelled", "Cancelled.") if self.stopping else ("done", "Done.")
 
+    def reading(self) -> str:
+        """A sentence that says what the figures show, once a control or view has changed."""
+        return ""
+
     def value(self) -> Any:
         """What `result` returns."""
         return None
+
+    def follow(self, widget: w.Widget, change: Callable[[], None] = lambda: None) -> None:
+        """Do `change` and draw anew whenever the value of `widget` has changed."""
+        followed = self.guarded(lambda: self._followed(change))
+        widget.observe(lambda _: self._worker.call(followed), "value")
 
     # What a learner, a cell or a test calls
 
@@ -101,6 +115,13 @@ class Panel:
     def settings(self) -> dict[str, Any]:
         """The values of the controls."""
         return {name: control.value for name, control in self.controls.items()}
+
+    def set(self, **values: Any) -> None:
+        """Set controls by name, one after the other.  ValueError for a name that is not there."""
+        for name, value in values.items():
+            if name not in self.controls:
+                raise ValueError(unknown("control", name, self.controls))
+            self.controls[name].value = value
 
     @property
     def busy(self) -> bool:
@@ -202,6 +223,14 @@ class Panel:
         finally:
             self.run.disabled, self.cancel.disabled = False, True
 
+    def _followed(self, change: Callable[[], None]) -> None:
+        change()
+        self._redraw(live=False)
+        self._show_goal()
+        if (sentence := self.reading()) and not self.busy:
+            self.error = None  # of an entry that has been put right
+            self.say(sentence)
+
     def _redraw(self, live: bool) -> None:
         for name, figure in self.draw(live).items():
             self.figures[name].show(figure, words=not live)
@@ -228,7 +257,12 @@ class Panel:
     def _layout(self) -> w.VBox:
         buttons = row([self.run, self.cancel, self.progress])
         parts = [self._goal] if self.goal is not None else []
-        parts += [row(self.controls.values()), buttons, self.status, row(self.views.values())]
+        parts += [
+            row(self.controls.values()),
+            buttons,
+            self.status,
+            row([*self.buttons, *self.views.values()]),
+        ]
         for name, fig in self.figures.items():
             parts += [fig, self._words[name]]
         return w.VBox(parts)

@@ -10,14 +10,44 @@ import ipywidgets as w
 _WIDE = {"description_width": "92px"}
 
 
-def choice(label: str, options: Sequence[str], value: str) -> w.Dropdown:
+def choice(
+    label: str, options: Sequence[str] | Sequence[tuple[str, Any]], value: Any
+) -> w.Dropdown:
+    """One of `options`, which are texts or (text, value) pairs."""
     return w.Dropdown(options=options, value=value, description=label, **_look())
 
 
-def count(label: str, value: int, most: int, least: int = 1) -> w.IntSlider:
-    """A small whole number; the keys step it by one."""
+def count(label: str, value: int, most: int, least: int = 1, follow: bool = False) -> w.IntSlider:
+    """A small whole number; the keys step it by one.  follow: it counts while it is dragged."""
     most = max(most, value)
-    return w.IntSlider(value, least, most, description=label, continuous_update=False, **_look())
+    return w.IntSlider(value, least, most, description=label, continuous_update=follow, **_look())
+
+
+def decimal(
+    label: str, value: float, least: float, most: float, step: float, follow: bool = False
+) -> w.FloatSlider:
+    """A number; the keys step it by `step`.  follow: it counts while it is dragged."""
+    least, most = min(least, value), max(most, value)
+    return w.FloatSlider(
+        value,
+        min=least,
+        max=most,
+        step=step,
+        description=label,
+        readout_format=".1f",
+        continuous_update=follow,
+        **_look(),
+    )
+
+
+def lines(label: str, value: str, rows: int) -> w.Textarea:
+    """Text of several lines, taken over when the learner leaves it."""
+    look = _look() | {"layout": {"width": "96%"}}
+    return w.Textarea(value, rows=rows, description=label, continuous_update=False, **look)
+
+
+def button(label: str, icon: str) -> w.Button:
+    return w.Button(description=label, icon=icon)
 
 
 def whole(label: str, value: int, least: int = 0) -> w.BoundedIntText:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-import torch
-
 from .. import tasks
 from ..figures import Figure, curves
 from ..trainer.registry import method_names, unknown
 from ..trainer.run import Run
-from ..training import prepare
+from ..training import prepare, warm_up
 from . import controls as c
 from .base import Goal, Panel
 from .shown import Shown
@@ -58,7 +56,7 @@ class LiveTraining(Panel):
         time: str = "measured",
         goal: Goal | None = GOAL,
     ) -> None:
-        _warm_up()
+        warm_up()
         if method not in method_names():
             raise ValueError(unknown("method", method, method_names()))
         given = {"stages": stages, "microbatches": microbatches, "rate": rate, "steps": steps}
@@ -178,8 +176,3 @@ def _text(given: dict[str, Any]) -> str:
         f"LiveTraining({arguments}): controls, Run, Cancel and three figures, in Jupyter.\n"
         f"Without widgets, live_training({arguments}) gives the same figures."
     )
-
-
-def _warm_up() -> None:
-    """The first optimizer of a process imports a second's worth of torch: not after a click."""
-    torch.optim.SGD([torch.zeros(1)], lr=0.1)

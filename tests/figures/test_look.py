@@ -7,7 +7,17 @@ import sys
 
 import pytest
 
-from pipemare_edu.figures import curves, describe, gantt, placeholder, staleness_bars
+from pipemare_edu.figures import (
+    bubbles,
+    curves,
+    describe,
+    gantt,
+    listing,
+    pipe,
+    placeholder,
+    staleness_bars,
+    walk,
+)
 from pipemare_edu.figures.style import COLOURS, GREY
 from pipemare_edu.plan.clock import simulate
 from pipemare_edu.plan.schedules import schedule
@@ -18,6 +28,9 @@ FIGURES = [
     curves({}),
     staleness_bars(Staleness()),
     placeholder("Nothing yet", 100),
+    bubbles(3, 2, 0.5),
+    pipe(walk(["F0 B0 U0"]), 2),
+    listing(walk(["F0 B0 U0"]), 2),
 ]
 
 

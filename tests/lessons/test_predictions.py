@@ -24,6 +24,7 @@ def test_compared() -> None:
     assert compare("idle", 41.26, "%") == "idle: measured 41 %; you made no prediction."
     predict("idle", 30)
     assert compare("idle", 41.26, "%", 1) == "idle: measured 41.3 %; you predicted 30 %."
+    assert compare("idle", 25, "%", how="counted") == "idle: counted 25 %; you predicted 30 %."
 
 
 def test_every_measured_number_in_a_text_is_sanitized(sanitize: list[tuple[str, str]]) -> None:

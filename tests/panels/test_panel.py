@@ -161,6 +161,27 @@ async def test_a_view_redraws_without_a_run():
         panel.result()
 
 
+@in_loop
+async def test_figures_may_follow_a_control():
+    panel, changed = Counting(), []
+    panel.follow(panel.controls["upto"], lambda: changed.append(panel.controls["upto"].value))
+    panel.set(upto=7)
+    assert changed == [7] and panel.drawn == [False, False]
+    assert "Ready" in panel.status.value  # this panel has no reading to give
+    panel.reading = lambda: "Reads seven."
+    panel.set(upto=8)
+    assert "Reads seven." in panel.status.value
+    panel.fail, panel.count = "draw", 1
+    panel.set(upto=9)
+    with pytest.raises(ZeroDivisionError):
+        panel.result()
+    panel.fail = ""
+    panel.set(upto=10)  # put right: the error is gone
+    assert panel.result() == 1 and "Reads seven." in panel.status.value
+    with pytest.raises(ValueError, match="unknown control 'upt': did you mean 'upto'"):
+        panel.set(upt=3)
+
+
 def test_what_is_shown_cannot_be_markup():
     panel = Counting()
     panel.say("<b>&")

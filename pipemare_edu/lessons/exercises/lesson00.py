@@ -2,79 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from ...plan.clock import Event, simulate
-from ...plan.ops import Op, parse
 from ..excerpt import length
 from ..exercise import Exercise, Property
+from ..lists import LIST, as_text, ascending, each_once, forward_first, one_step, update_last
+from ..reading import number
 
-ASKED = parse("F0 F1 F2 B0 B1 B2 U0")
-LIST = 'a text of operations, such as "F0 B0 U0"'
+ASKED = one_step(microbatches=3)
 MICROSECONDS = "a number of microseconds"
-
-
-def as_text(answer: Any) -> str:
-    """The list as text, from a text, a list of texts, or operations."""
-    if isinstance(answer, list | tuple) and all(isinstance(word, str | Op) for word in answer):
-        answer = " ".join(map(str, answer))
-    if not isinstance(answer, str):
-        raise ValueError(f"An answer is {LIST}, and this one is {answer!r}.")
-    text = re.sub(r"[fbuer]\d+", lambda op: op[0].upper(), answer.replace(",", " "))
-    try:
-        return str(parse(text))
-    except ValueError as error:
-        raise ValueError(f"An answer is {LIST}, but {error}.") from None
-
-
-def as_number(answer: Any) -> float:
-    """A finite number, of whatever type."""
-    try:
-        value = math.nan if isinstance(answer, str | bool) else float(answer)
-    except Exception:
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError(
-            f"An answer is {MICROSECONDS}, without quotes or a unit, such as 250; this one is "
-            f"{answer!r}."
-        )
-    return value
-
-
-def each_once(text: str) -> str:
-    """What stands in the list too often, not at all, or without having been asked for."""
-    counts = Counter(parse(text))
-    wrong = [op for op in {**dict.fromkeys(ASKED), **counts} if counts[op] != (op in ASKED)]
-    if not wrong:
-        return ""
-    first = wrong[0]
-    if first not in ASKED:
-        return f"{first} does not belong there"
-    return f"{first} stands there {counts[first]} times" if counts[first] else f"{first} is missing"
-
-
-def in_order(text: str) -> str:
-    """The first backward that stands before its forward."""
-    place = {op: n for n, op in enumerate(parse(text))}
-    pairs = zip(ASKED[:3], ASKED[3:6], strict=True)
-    return next((f"{b} stands before {f}" for f, b in pairs if place[b] < place[f]), "")
-
-
-def ascending(text: str) -> str:
-    """The first backward that stands before one of an earlier microbatch."""
-    order = [op for op in parse(text) if op.kind == "B"]
-    pairs = zip(order, order[1:], strict=False)
-    return next((f"{a} stands before {b}" for a, b in pairs if a.index > b.index), "")
-
-
-def update_last(text: str) -> str:
-    """What stands behind the update."""
-    last = parse(text)[-1]
-    return "" if last.kind == "U" else f"{last} stands behind U0"
 
 
 def in_flight(text: str) -> str:
@@ -115,8 +52,11 @@ EXERCISES = (
         "0.1",
         LIST,
         (
-            Property("F0 F1 F2 B0 B1 B2 U0 stand there exactly once, and no others", each_once),
-            Property("a microbatch's backward comes after its forward", in_order),
+            Property(
+                f"{ASKED} stand there exactly once, and no others",
+                lambda text: each_once(text, ASKED),
+            ),
+            Property("a microbatch's backward comes after its forward", forward_first),
             Property("backwards come in the order of the microbatches", ascending),
             Property("the update comes last, when all three gradients are there", update_last),
         ),
@@ -151,7 +91,7 @@ EXERCISES = (
             "from 0). Times 1,000,000, because events are in seconds.",
         ),
         idle_of_stage_4,
-        read=as_number,
+        read=number(MICROSECONDS, "250"),
         given="step",
     ),
 )
