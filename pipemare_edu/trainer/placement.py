@@ -25,6 +25,7 @@ from ..checks import whole
 from ..doctor import cpus
 
 SMALL = 1_000_000  # parameters
+START_SECONDS = 60.0  # how long workers may take to start, whatever the time-out
 _HOSTS = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 

@@ -21,7 +21,7 @@ from .fit import Fit
 from .inprocess import InProcess
 from .job import job
 from .memory import counted
-from .placement import Placement
+from .placement import START_SECONDS, Placement
 from .trace import Trace
 from .wires import Wires
 
@@ -57,7 +57,8 @@ class Ranks:
         if device.type == "cuda":
             torch.cuda.set_device(device)
         if not dist.is_initialized():
-            dist.init_process_group(place.backend, timeout=timedelta(seconds=self.timeout))
+            start = max(self.timeout, START_SECONDS)
+            dist.init_process_group(place.backend, timeout=timedelta(seconds=start))
         random = [torch.get_rng_state()]
         dist.broadcast_object_list(random)
         torch.set_rng_state(random[0])
@@ -65,11 +66,12 @@ class Ranks:
         mine = replace(mine, layers=copy.deepcopy(mine.layers))
         built = mine.build()
         feed = fit.feed(device, (mine.hosted.start == 0, mine.hosted.stop == len(mine.homes)))
-        links = Wires(place.rank, place.homes, device)
+        dist.barrier()  # ranks may come seconds apart; only from here on is silence suspicious
+        links = Wires(place.rank, place.homes, device, timedelta(seconds=self.timeout))
         return Hosted(fit, built, mine.interpreter(built, feed, links), links)
 
     def scores(self) -> list[tuple[int, dict[str, float]]]:
-        return self._here.scores() if self._here is not None else []
+        return []  # the last rank's are everybody's at the end
 
     def diverged(self) -> tuple[int, str] | None:
         found = (said["diverged"] for said in self._all)

@@ -32,6 +32,7 @@ from .links import Links
 from .packing import HEADER, Header, pack, read_header, unpack
 from .value import Value
 
+NEVER = timedelta(days=365)
 _OUTSTANDING = 64  # sends whose buffers are held before the oldest is waited for
 _STOP = "S"  # the run ends before minibatch `index`
 _FAIL = "!"  # this worker fails, with the text of its error
@@ -54,13 +55,14 @@ class Pair(NamedTuple):
     overflows: dist.ProcessGroup
 
 
-def _pair(sender: int, receiver: int, device: torch.device) -> Pair:
+def _pair(sender: int, receiver: int, device: torch.device, timeout: timedelta) -> Pair:
     """New groups for one wire; every worker of the default group calls this alike.
 
     The first message of a group is where NCCL connects its two ends, which takes both of them; so
     it is sent here, before any receive is posted ahead.
     """
-    groups = Pair(*(dist.new_group(sorted((sender, receiver))) for _ in range(2)))
+    ends = sorted((sender, receiver))
+    groups = Pair(*(dist.new_group(ends, timeout=timeout) for _ in range(2)))
     hello = torch.zeros(1, dtype=torch.uint8, device=device)
     for group in groups:
         if dist.get_rank() == sender:
@@ -171,6 +173,7 @@ class Wires(Links):
     """The links of one worker among len(set(homes)): queues inside it, wires to its neighbours.
 
     homes     the worker that hosts each stage
+    timeout   how long a neighbour may be silent
     arrivals  what other threads put there is called in the interpreter's, between two operations
     idle      called while the interpreter waits, about every 50 ms, and before it waits
     """
@@ -180,6 +183,7 @@ class Wires(Links):
         rank: int,
         homes: Sequence[int],
         device: torch.device,
+        timeout: timedelta = NEVER,
         arrivals: Arrivals | None = None,
         idle: Callable[[], None] = lambda: None,
     ) -> None:
@@ -189,8 +193,8 @@ class Wires(Links):
         self._out: dict[int, Outgoing] = {}
         self._in: list[Incoming] = []
         for left in range(max(homes)):
-            forward = _pair(left, left + 1, device)
-            backward = _pair(left + 1, left, device)
+            forward = _pair(left, left + 1, device, timeout)
+            backward = _pair(left + 1, left, device, timeout)
             if rank == left:
                 self._connect(left + 1, forward, backward, to_stage=homes.index(left + 1) - 1)
             elif rank == left + 1:

@@ -17,7 +17,6 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import timedelta
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from time import perf_counter
@@ -37,12 +36,11 @@ from .job import Job
 from .memory import counted
 from .packing import from_bytes
 from .randomness import Sandbox
-from .wires import Arrivals, LinkLost, Wires
+from .wires import NEVER, Arrivals, LinkLost, Wires
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 REPORT_SECONDS, REPORT_EVENTS = 0.05, 64  # a report goes out after either
 STARTING = "starting"  # where a worker is before its first operation
-NEVER = timedelta(days=365)  # the trainer's process watches the time, and knows when it pauses
 
 
 def main(orders: Connection, reports: Connection, folder: str) -> None:
@@ -120,10 +118,11 @@ class Worker:
         """Meet the other workers; the rendezvous file is not needed any more then."""
         job, world = self.job, len(self.job.devices)
         store = dist.FileStore(f"{self._folder}/rendezvous", world)
+        # Nobody waits in vain here: the trainer's process watches, and knows when it pauses.
         dist.init_process_group(
             job.backend, store=store, rank=job.rank, world_size=world, timeout=NEVER
         )
-        links = Wires(job.rank, job.homes, device, self._arrivals, self._idle)
+        links = Wires(job.rank, job.homes, device, NEVER, self._arrivals, self._idle)
         dist.barrier()
         if job.rank == 0:
             shutil.rmtree(self._folder, ignore_errors=True)

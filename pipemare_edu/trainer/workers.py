@@ -25,13 +25,12 @@ from .job import job
 from .members import Member, WorkerLost
 from .memory import counted
 from .packing import to_bytes
-from .placement import Placement
+from .placement import START_SECONDS, Placement
 from .worker import STARTING
 
 AHEAD = 32  # minibatches sent before the first stage starts them ...
 AHEAD_BYTES = 1 << 24  # ... or as many as hold so many bytes, but at least two
 LOOK_SECONDS = 0.05  # between two looks at whether the run is asked to stop
-START_SECONDS = 60.0  # how long workers may take to start, whatever the time-out
 ECHO_SECONDS = 0.3  # how long the first error waits for its cause
 ANSWER_SECONDS = 1.0  # how long a worker may take to say where it is
 LEAVE_SECONDS = 0.5  # how long the workers may take to leave
