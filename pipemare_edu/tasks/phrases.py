@@ -1,0 +1,46 @@
+"""An English-to-German phrasebook: 5600 pairs, written by `phrasebook` and shipped as a file."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+
+from ..models.transformer import transformer
+from ..trainer.registry import Fixes
+from .bpe import BPE
+from .task import Setting, Task, adam
+from .translation import Languages, Pairs, translation
+
+FILE = Path(__file__).with_name("phrases.txt")
+
+
+def load() -> tuple[Pairs, Pairs]:
+    """5200 pairs (English, German) to train on and 400 others to test."""
+    lines = FILE.read_text("utf-8").splitlines()
+    pairs = [(a, b) for a, _, b in (line.partition("\t") for line in lines)]
+    return pairs[:5200], pairs[5200:]
+
+
+def languages(train: Pairs) -> Languages:
+    """512 pieces that both languages share, learned from the pairs to train on."""
+    bpe = BPE((text for pair in train for text in pair), size=512)
+    return Languages(bpe, bpe, longest=40)
+
+
+def task() -> Task:
+    train, test = load()
+    both = languages(train)
+    network = partial(
+        transformer, len(both.source), len(both.target), 32, 4, 64, encoder=2, decoder=2, dropout=0.0
+    )
+    return translation(
+        "phrases", "English to German phrases", train, test, both,
+        settings={
+            "transformer": Setting(
+                network, adam(0.1),
+                stages=33, microbatches=6, batch=36, steps=1000, rate=1e-2,
+                fixes=Fixes(t1=700, t3=150), about="2 + 2 layer post-LN Transformer, width 32",
+            ),
+        },
+    )  # fmt: skip
