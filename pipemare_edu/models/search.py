@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .transformer import Target
 
-Rating = Callable[[Tensor], Tensor]  # ids (hypotheses, t) -> logits of the next word (hypotheses, V)
+Rating = Callable[[Tensor], Tensor]  # ids (hypotheses, t) -> logits of the next word
 
 
 def search(
@@ -21,7 +21,8 @@ def search(
 ) -> Tensor:  # fmt: skip
     """The likeliest sentence of each row that a beam finds; beam 1 is greedy search.
 
-    rate     given the ids of all hypotheses, those of row r at r * beam to r * beam + beam - 1
+    rate     (rows * beam, t) ids of all hypotheses, those of row r from r * beam on -> logits of
+             their next words, (rows * beam, words)
     longest  words after `start`, `end` included
     penalty  of the length, when the last hypotheses are compared: log-probability over
              ((5 + length) / 6)^penalty (Wu et al. 2016)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 
-
 class BPE:
     """A vocabulary of at most `size` pieces for `texts`, by the tokenizers library.
 

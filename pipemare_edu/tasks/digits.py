@@ -41,7 +41,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ..models.mlp import mlp, residual_mlp
-from ..models.resnet import basic_resnet
+from ..models.resnet import basic_resnet, bottleneck_resnet
 from ..trainer.registry import Fixes
 from .task import Setting, Task, accuracy, sgd_cosine
 
@@ -58,9 +58,18 @@ def load() -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
 
 
 def conv_net() -> list[nn.Module]:
-    """A residual convolutional net on the flat images: the first layer folds them to 8x8."""
-    stem, *rest = basic_resnet(channels=1, widths=(16, 16, 32, 32), outputs=10)
-    return [nn.Sequential(nn.Unflatten(1, (1, 8, 8)), stem), *rest]
+    """A residual convolutional net of four basic blocks."""
+    return folded(basic_resnet(channels=1, widths=(16, 16, 32, 32), outputs=10))
+
+
+def bottleneck_net() -> list[nn.Module]:
+    """A residual convolutional net of six bottleneck blocks, a convolution or BatchNorm a layer."""
+    return folded(bottleneck_resnet(1, (2, 2, 2), (8, 16, 16), 10, expansion=2))
+
+
+def folded(layers: list[nn.Module]) -> list[nn.Module]:
+    """Layers for 8x8 images, given flat ones: the first layer folds them."""
+    return [nn.Sequential(nn.Unflatten(1, (1, 8, 8)), layers[0]), *layers[1:]]
 
 
 def task() -> Task:
@@ -93,6 +102,11 @@ def task() -> Task:
                 conv_net, sgd_cosine,
                 stages=10, microbatches=1, batch=32, steps=600, rate=0.5,
                 fixes=Fixes(t1=300, t3=60), about="residual conv net, 4 basic blocks",
+            ),
+            "bottleneck": Setting(
+                bottleneck_net, sgd_cosine,
+                stages=20, microbatches=1, batch=32, steps=800, rate=0.7,
+                fixes=Fixes(t1=400, t3=80), about="ResNet of 6 bottleneck blocks, 45 layers",
             ),
         },
     )  # fmt: skip

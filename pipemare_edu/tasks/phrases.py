@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-
 from ..models.transformer import transformer
 from ..trainer.registry import Fixes
 from .bpe import BPE
@@ -31,15 +30,14 @@ def languages(train: Pairs) -> Languages:
 def task() -> Task:
     train, test = load()
     both = languages(train)
-    network = partial(
-        transformer, len(both.source), len(both.target), 32, 4, 64, encoder=2, decoder=2, dropout=0.0
-    )
+    words = len(both.source)
+    network = partial(transformer, words, words, 32, 4, 64, encoder=2, decoder=2, dropout=0.0)
     return translation(
         "phrases", "English to German phrases", train, test, both,
         settings={
             "transformer": Setting(
                 network, adam(0.1),
-                stages=33, microbatches=6, batch=36, steps=1000, rate=1e-2,
+                stages=22, microbatches=4, batch=36, steps=1000, rate=7e-3,
                 fixes=Fixes(t1=700, t3=150), about="2 + 2 layer post-LN Transformer, width 32",
             ),
         },

@@ -116,8 +116,8 @@ def task() -> Task:
         settings={
             "resnet": Setting(
                 network, sgd_cosine,
-                stages=20, microbatches=2, batch=32, steps=1600, rate=0.3,
-                fixes=Fixes(t1=800, t3=160), about="6 bottleneck blocks, 45 layers with BatchNorm",
+                stages=20, microbatches=2, batch=32, steps=1000, rate=1.5,
+                fixes=Fixes(t1=500, t3=100), about="6 bottleneck blocks, 45 layers with BatchNorm",
             ),
         },
     )  # fmt: skip

@@ -128,12 +128,12 @@ def adam(share: float, decay: str = "linear") -> Callable[[Any, float, int], Any
 
     def build(named: Any, rate: float, steps: int) -> Any:
         optimizer = torch.optim.Adam(named, lr=rate, betas=(0.9, 0.98))
-        rise = max(1, round(share * steps))
+        rise, roots = max(1, round(share * steps)), decay == "inverse sqrt"
 
         def factor(k: int) -> float:
             if k < rise:
                 return (k + 1) / rise
-            return (rise / (k + 1)) ** 0.5 if decay == "inverse sqrt" else (steps - k) / (steps - rise)
+            return (rise / (k + 1)) ** 0.5 if roots else (steps - k) / (steps - rise)
 
         return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
 

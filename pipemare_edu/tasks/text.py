@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable
+from copy import copy
 from typing import Any, Protocol
 
 import torch
@@ -52,17 +54,20 @@ class Symbols:
 
 
 class Sentences:
-    """Rows of ids of different lengths.
+    """Rows of ids of different lengths, one after the other in memory.
 
     Taking rows, by a slice or a tensor of their numbers, pads them to the longest one taken:
     (rows, longest) int64.
     """
 
-    def __init__(self, rows: Iterable[Sequence[int]]) -> None:
-        rows = list(rows)
-        self.lengths = torch.tensor([len(row) for row in rows])
-        self._starts = self.lengths.cumsum(0) - self.lengths
-        self._ids = torch.tensor([i for row in rows for i in row], dtype=torch.int32)
+    def __init__(self, rows: Iterable[Iterable[int]]) -> None:
+        ids, ends = array("i"), array("q", [0])
+        for row in rows:
+            ids.extend(row)
+            ends.append(len(ids))
+        self._ids = torch.tensor(ids, dtype=torch.int32)
+        limits = torch.tensor(ends, dtype=torch.int64)
+        self._starts, self.lengths = limits[:-1], limits.diff()
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -72,6 +77,12 @@ class Sentences:
         column = torch.arange(int(lengths.max()))
         inside = column < lengths
         return torch.where(inside, self._ids[torch.where(inside, starts + column, 0)], PAD).long()
+
+    def without(self, first: int = 0, last: int = 0) -> Sentences:
+        """The same rows less their first or last ids, in the same memory."""
+        part = copy(self)
+        part._starts, part.lengths = self._starts + first, self.lengths - first - last
+        return part
 
 
 class TokenLoss:

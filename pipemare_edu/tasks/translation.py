@@ -30,10 +30,9 @@ class Languages:
 
         The decoder reads the target one token late, so that it predicts each from those before.
         """
-        ids = [(self.source.encode(a), self.target.encode(b)) for a, b in pairs]
-        source = Sentences([*a, END] for a, _ in ids)
-        given, wanted = Sentences([START, *b] for _, b in ids), Sentences([*b, END] for _, b in ids)
-        return (source, given), wanted
+        source = Sentences([*self.source.encode(a), END] for a, _ in pairs)
+        target = Sentences([START, *self.target.encode(b), END] for _, b in pairs)
+        return (source, target.without(last=1)), target.without(first=1)
 
     def translate(
         self, layers: Sequence[nn.Module], texts: Iterable[str], beam: int = 1, at_once: int = 500

@@ -56,7 +56,7 @@ def task() -> Task:
         settings={
             "transformer": Setting(
                 network, adam(1 / 16),
-                stages=12, microbatches=2, batch=64, steps=1600, rate=1e-2,
+                stages=12, microbatches=2, batch=64, steps=1600, rate=7e-3,
                 fixes=Fixes(t1=500, t3=160), about="1 + 1 layer post-LN Transformer, width 32",
             ),
         },

@@ -18,7 +18,8 @@ from pipemare_edu.training import prepare
 KNOWN = {
     0: "null", 1: "eins", 7: "sieben", 12: "zwölf", 16: "sechzehn", 17: "siebzehn", 20: "zwanzig",
     21: "einundzwanzig", 30: "dreißig", 77: "siebenundsiebzig", 100: "einhundert",
-    101: "einhunderteins", 1000: "eintausend", 1001: "eintausendeins", 1111: "eintausendeinhundertelf",
+    101: "einhunderteins", 1000: "eintausend", 1001: "eintausendeins",
+    1111: "eintausendeinhundertelf",
     4321: "viertausenddreihunderteinundzwanzig", 9999: "neuntausendneunhundertneunundneunzig",
 }  # fmt: skip
 
