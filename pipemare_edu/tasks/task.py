@@ -133,7 +133,9 @@ def adam(share: float, decay: str = "linear") -> Callable[[Any, float, int], Any
         def factor(k: int) -> float:
             if k < rise:
                 return (k + 1) / rise
-            return (rise / (k + 1)) ** 0.5 if roots else (steps - k) / (steps - rise)
+            if roots:
+                return (rise / (k + 1)) ** 0.5
+            return max(steps - k, 0) / max(steps - rise, 1)
 
         return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
 
