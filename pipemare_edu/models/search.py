@@ -65,7 +65,8 @@ def translate(
         memory, mask = memory.repeat_interleave(beam, 0), mask.repeat_interleave(beam, 0)
 
         def rate(ids: Tensor) -> Tensor:
-            return through(layers[first:], (memory, ids, mask))[:, -1]
+            y, *rest = through(layers[first:-1], (memory, ids, mask))
+            return layers[-1]((y[:, -1:], *rest))[:, -1]  # the head, at the last place alone
 
         return search(rate, len(source), start, end, longest, beam, device=device)
 

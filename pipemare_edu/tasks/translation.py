@@ -56,19 +56,22 @@ def matches(found: Sequence[str], wanted: Sequence[str]) -> float:
 def translation(
     name: str, title: str, train: Pairs, test: Pairs, languages: Languages,
     settings: Mapping[str, Setting], smoothing: float = 0.1, beam: int = 4, bleu: bool = True,
+    at_once: int = 500,
 ) -> Task:  # fmt: skip
     """A task whose runs end with translations of the test set, by greedy and by beam search.
 
     Metrics of an evaluation: accuracy of tokens after the target's own beginning, exact match.
     Metrics after the drain: exact match and, with `bleu`, BLEU, each by greedy and by beam search.
+
+    at_once  sentences that are evaluated or translated together
     """
     sources, wanted = [a for a, _ in test], [b for _, b in test]
 
     def generate(layers: Sequence[nn.Module]) -> dict[str, float]:
         measures = {"exact": matches} | ({"bleu": bleu_score} if bleu else {})
         found = {
-            "greedy": languages.translate(layers, sources),
-            "beam": languages.translate(layers, sources, beam),
+            "greedy": languages.translate(layers, sources, at_once=at_once),
+            "beam": languages.translate(layers, sources, beam, at_once),
         }
         return {
             f"{kind}_{how}": measure(texts, wanted)
@@ -86,6 +89,7 @@ def translation(
         score="bleu_beam" if bleu else "exact",
         settings=settings,
         generate=generate,
+        at_once=at_once,
     )
 
 
