@@ -56,8 +56,11 @@ def translate(
     """What a `transformer`'s layers make of source ids (rows, S): `search`'s ids.
 
     The encoder runs once.  Layers compute as in evaluation and are left as they were.
+    ValueError for layers without a decoder.
     """
-    first = next(j for j, layer in enumerate(layers) if isinstance(layer, Target))
+    first = next((j for j, layer in enumerate(layers) if isinstance(layer, Target)), None)
+    if first is None:
+        raise ValueError("these layers have no decoder that translates: give a transformer's")
     device = next(layers[0].parameters()).device
     source = source.to(device)
     with torch.no_grad(), evaluating(layers):

@@ -8,7 +8,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from pipemare_edu.models.search import evaluating, search, through, translate
-from pipemare_edu.models.transformer import transformer
+from pipemare_edu.models.transformer import language_model, transformer
 
 PAD, START, END, A, B = range(5)
 
@@ -110,6 +110,11 @@ def test_rows_are_translated_as_if_alone_and_padding_changes_nothing(net, beam):
     alone = translate(net, SOURCE[1:, :2], START, END, longest=6, beam=beam)[0]
     assert together[1, : len(alone)].tolist() == alone.tolist()
     assert not together[1, len(alone) :].any()
+
+
+def test_layers_without_a_decoder_are_refused():
+    with pytest.raises(ValueError, match="no decoder"):
+        translate(language_model(7, width=8, heads=2), SOURCE, START, END, longest=4)
 
 
 def test_layers_are_left_in_their_modes_and_draw_nothing(net):
