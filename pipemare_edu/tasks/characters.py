@@ -72,7 +72,7 @@ def bits(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 def task() -> Task:
     characters, following = load()
     held = len(characters) // 10
-    network = partial(language_model, len(CODEC), 48, 4, 128, depth=4, dropout=0.0)
+    network = partial(language_model, len(CODEC), 48, 4, 128, depth=2, dropout=0.0)
     return Task(
         name="characters",
         title="the next character of small sentences",
@@ -84,8 +84,8 @@ def task() -> Task:
         settings={
             "transformer": Setting(
                 network, adam(1 / 16),
-                stages=8, microbatches=2, batch=16, steps=1200, rate=3e-3,
-                fixes=Fixes(t1=600, t3=120), about="4 layer pre-LN Transformer, width 48",
+                stages=8, microbatches=2, batch=16, steps=1000, rate=5e-3,
+                fixes=Fixes(t1=500, t3=100), about="2 layer pre-LN Transformer, width 48",
             ),
         },
     )  # fmt: skip

@@ -105,7 +105,7 @@ def task() -> Task:
             ),
             "bottleneck": Setting(
                 bottleneck_net, sgd_cosine,
-                stages=20, microbatches=1, batch=32, steps=800, rate=0.7,
+                stages=20, microbatches=1, batch=32, steps=800, rate=0.4,
                 fixes=Fixes(t1=400, t3=80), about="ResNet of 6 bottleneck blocks, 45 layers",
             ),
         },
