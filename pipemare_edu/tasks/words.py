@@ -1,4 +1,23 @@
-"""German number words to digits: "viertausenddreihunderteinundzwanzig" becomes "4321"."""
+"""German number words to digits: "viertausenddreihunderteinundzwanzig" becomes "4321".
+
+Exact match on the 500 numbers that were not trained on, in per cent, mean and spread (no run
+diverged).  Rate and K were chosen on seeds 0-1; the seeds measured here were used for nothing else.
+
+    seeds        5-7
+    synchronous  99.9 0.1
+    PipeDream     2.7 2.0
+    naive         1.7 1.8
+    T1           68.4 6.0
+    T1+T2        97.2 1.9
+    T1+T2+T3     99.2 0.3
+
+The paper's own pattern.  PipeDream's forward and backward weights agree, and it fails like plain
+asynchrony: here the delay alone is enough to fail.  Each fix earns its place.
+
+Windows, on one seed each (0 or 1).  Rate 0.01, K = 500: T1+T2 12.6, all three 91.4; K = 800: 94.2
+and 97.8.  At 0.007 with K = 800 there is less to see: T1 97.0, T1+T2 99.6, all three 99.4.  With 9
+stages (0.01, K = 500): 98.8 and 99.6.
+"""
 
 from __future__ import annotations
 
