@@ -1,6 +1,21 @@
 """Outlines: small colour images drawn by a seeded program, ten classes told apart by shape alone.
 
 Colours, texture, place, size and turn are random and the same for every class.
+
+Test accuracy in per cent, mean and spread (a diverged run counts 0).  Rate and steps were chosen on
+seeds 0-1; the seeds measured here were used for nothing else.
+
+    seeds        5-6
+    synchronous  97.7 0.2
+    PipeDream    90.1 1.9
+    naive        diverges in both
+    T1           91.7 2.0
+    T1+T2        94.5 0.4
+    T1+T2+T3     95.3 0.3
+
+The recipe comes near synchronous training and does not reach it.  Rate windows, on one seed: at 0.3
+and 1600 steps naive training reaches 96.2, so that there is nothing to fix; at 1.0 it diverges, and
+T1 is at 95.1, T1+T2 at 92.6, all three at 93.9.
 """
 
 from __future__ import annotations
