@@ -2,6 +2,19 @@
 
 What comes next follows from agreement ("the cats see"), from names said before ("and Ida took the
 ship") and from sums, so that the model must look back to be sure.
+
+Accuracy of the next character in per cent and, in brackets, bits per character, on text that was
+not trained on.  Rate, steps and depth were guessed, not tuned; one run each, no run diverged.
+
+    seed         5
+    synchronous  86.8 (0.5)
+    PipeDream    76.4 (1.1)
+    naive        71.3 (1.3)
+    T1           82.0 (0.8)
+    T1+T2        82.6 (0.8)
+    T1+T2+T3     82.7 (0.8)
+
+The order is the paper's, the gap to synchronous training stays open.
 """
 
 from __future__ import annotations
