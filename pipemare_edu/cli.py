@@ -69,8 +69,14 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+TASKS = (
+    "digits, words, phrases, shapes, characters, regression; with your own files cifar10:FOLDER, "
+    "iwslt14:FOLDER, wmt17:FOLDER"
+)
+
+
 def _add_training(command: argparse.ArgumentParser) -> None:
-    command.add_argument("task", help="digits, regression")
+    command.add_argument("task", help=TASKS)
     command.add_argument("--network", help="one of the task's networks")
     command.add_argument("--stages", type=_counts, help="how many, or layer counts: 3,3,6")
     command.add_argument("--microbatches", type=_count)

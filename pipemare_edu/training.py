@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from .checks import positive, whole
 from .tasks.task import Setting, Shuffled, Task
 from .trainer.feed import check_sizes, starves_on_one_sample
 from .trainer.methods import Method
+from .trainer.randomness import Sandbox
 from .trainer.registry import Fixes, named
 from .trainer.run import Run
 from .trainer.session import last
@@ -48,15 +50,23 @@ class Job:
         return replace(self, steps=left)
 
     def chunks(self, **options: Any) -> Generator[Run, None, None]:
-        """Train in chunks; see Trainer.chunks."""
-        return self.trainer.chunks(
+        """Train in chunks; see Trainer.chunks.  A run that is done ends with what the task
+        generates from the trained layers, among its metrics."""
+        chunks = self.trainer.chunks(
             Shuffled(self.task.train, self.batch, self.seed),
             steps=self.steps,
-            evaluate=[self.task.test],
+            evaluate=self.task.tests(),
             every=self.every,
             metrics=self.task.metrics,
             **options,
         )
+        with closing(chunks):
+            for run in chunks:
+                if run.status == "done" and self.task.generate is not None:
+                    with Sandbox(self.trainer.device):
+                        generated = self.task.generate(self.trainer.layers)
+                    run.metrics |= {name: [(run.steps, v)] for name, v in generated.items()}
+                yield run
 
 
 def prepare(
@@ -82,7 +92,7 @@ def prepare(
     chosen = tasks.get(task)
     setting = chosen.setting(network)
     steps = whole("steps", setting.steps if steps is None else steps, 1)
-    batch = whole("batch", setting.batch if batch is None else batch, 1, len(chosen.train[0]))
+    batch = whole("batch", setting.batch if batch is None else batch, 1, chosen.samples)
     peak = positive("rate", setting.rate if rate is None else rate, sys.float_info.max)
     microbatches = setting.microbatches if microbatches is None else microbatches
     if whole("microbatches", microbatches, 1) > batch:
@@ -134,7 +144,8 @@ def train(
 ) -> Run:
     """Train a task by name and return the run.
 
-    task     "digits", "regression"
+    task     "digits", "words", "phrases", "shapes", "characters", "regression"; or, with your own
+             files, "cifar10:FOLDER", "iwslt14:FOLDER", "wmt17:FOLDER"
     method   a name (`method_names()`) or a method such as pm.PipeMare(t1=400, t2=0.135)
     network  one of the task's networks
     workers  0, a number of worker processes, "auto" or "env" (see Trainer)

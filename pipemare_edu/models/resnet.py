@@ -121,17 +121,16 @@ def stem(kind: str, channels: int, width: int) -> list[nn.Module]:
     """The two layers before the first block.
 
     "cifar"     3x3 convolution: (batch, channels, h, w) -> (batch, width, h, w)
+    "halving"   3x3 of stride 2: ... -> (batch, width, h / 2, w / 2)
     "imagenet"  7x7 of stride 2, max pooling: ... -> (batch, width, h / 4, w / 4)
     """
-    if kind == "cifar":
-        return [conv(channels, width, 3), nn.Sequential(nn.BatchNorm2d(width), nn.ReLU())]
+    norm = nn.Sequential(nn.BatchNorm2d(width), nn.ReLU())
+    if kind in ("cifar", "halving"):
+        return [conv(channels, width, 3, stride=1 if kind == "cifar" else 2), norm]
     if kind == "imagenet":
-        pool = nn.MaxPool2d(3, stride=2, padding=1)
-        return [
-            conv(channels, width, 7, stride=2),
-            nn.Sequential(nn.BatchNorm2d(width), nn.ReLU(), pool),
-        ]
-    raise ValueError(f'stem is {kind!r}: give "cifar" or "imagenet"')
+        norm.append(nn.MaxPool2d(3, stride=2, padding=1))
+        return [conv(channels, width, 7, stride=2), norm]
+    raise ValueError(f'stem is {kind!r}: give "cifar", "halving" or "imagenet"')
 
 
 def bottleneck(inputs: int, width: int, outputs: int, stride: int = 1) -> list[nn.Module]:

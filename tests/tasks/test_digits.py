@@ -25,10 +25,11 @@ def test_images_are_about_standardized_and_every_class_is_there():
     assert set(y.tolist()) == set(held.tolist()) == set(range(10))
 
 
-def test_conv_net_folds_the_flat_images():
-    first = digits.conv_net()[0]
+@pytest.mark.parametrize("net, channels", [(digits.conv_net, 16), (digits.bottleneck_net, 8)])
+def test_convolutional_nets_fold_the_flat_images(net, channels):
+    first = net()[0]
     (x, _), _ = digits.load()
-    assert first(x[:2]).shape == (2, 16, 8, 8)
+    assert first(x[:2]).shape == (2, channels, 8, 8)
     torch.testing.assert_close(first[0](x[:1]).flatten(1), x[:1])
 
 

@@ -1,10 +1,14 @@
 """Shuffled minibatches, and the numbers of every setting."""
 
+import subprocess
+import sys
+from dataclasses import replace
+
 import pytest
 import torch
 
 from pipemare_edu import tasks
-from pipemare_edu.tasks.task import Shuffled, accuracy, sgd_cosine
+from pipemare_edu.tasks.task import Shuffled, accuracy, adam, sgd_cosine, take
 from pipemare_edu.trainer.trainer import stage_counts
 
 DATA = torch.arange(23.0)[:, None], torch.arange(23)
@@ -66,6 +70,64 @@ def test_cosine_halves_the_rate_half_way_and_ends_at_zero():
     assert not optimizer.param_groups[0]["momentum"]
 
 
+def rates(build, steps):
+    weight = torch.nn.Parameter(torch.zeros(1))
+    optimizer, scheduler = build([("weight", weight)], 0.4, steps)
+    found = []
+    for _ in range(steps + 1):
+        found.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    return found, optimizer
+
+
+def test_adam_rises_to_its_peak_and_falls_to_zero():
+    found, optimizer = rates(adam(0.2), 20)
+    assert found[:4] == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert found[4:] == pytest.approx([0.4 * (20 - k) / 16 for k in range(4, 21)])
+    assert optimizer.param_groups[0]["betas"] == (0.9, 0.98)
+
+
+def test_adam_falls_with_the_inverse_square_root():
+    found, _ = rates(adam(0.2, "inverse sqrt"), steps=20)
+    assert found[:4] == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert found[15] == pytest.approx(0.4 * (4 / 16) ** 0.5)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_adam_has_a_rate_in_the_shortest_runs(steps):
+    assert all(0 < rate <= 0.4 for rate in rates(adam(1 / 16), steps)[0][:steps])
+
+
+def test_inputs_of_several_parts_are_taken_together():
+    inputs, targets = take(((DATA[0], DATA[1] * 2), DATA[1]), torch.tensor([3, 1]))
+    assert [part.flatten().tolist() for part in inputs] == [[3.0, 1.0], [6, 2]]
+    assert targets.tolist() == [3, 1]
+
+
+def test_tests_are_cut_into_batches_in_order():
+    task = replace(tasks.get("digits"), test=DATA, at_once=10)
+    assert [len(y) for _, y in task.tests()] == [10, 10, 3]
+    assert torch.cat([y for _, y in task.tests()]).tolist() == list(range(23))
+
+
+LAZY = """
+import sys
+import pipemare_edu.tasks as tasks
+loaded = {m for m in sys.modules if m.startswith("pipemare_edu.tasks.")}
+assert loaded == {"pipemare_edu.tasks.task"}, loaded
+tasks.get("words")
+heavy = {"tokenizers", "sacrebleu", "num2words", "babel", "sklearn"} & set(sys.modules)
+assert not heavy, heavy
+others = {f"pipemare_edu.tasks.{n}" for n in ("digits", "shapes", "phrases", "characters")}
+assert not others & set(sys.modules)
+"""
+
+
+def test_a_task_loads_no_other_task_and_no_library_that_it_does_not_need():
+    subprocess.run([sys.executable, "-c", LAZY], check=True)
+
+
 SETTINGS = [
     pytest.param(task, setting, id=f"{task}-{network}")
     for task in tasks.names()
@@ -76,9 +138,8 @@ SETTINGS = [
 @pytest.mark.parametrize("task, setting", SETTINGS)
 def test_settings_are_sane(task, setting):
     layers = setting.layers()
-    train, _ = tasks.get(task).train
     assert sum(stage_counts(layers, setting.stages)) == len(layers) >= setting.stages > 1
-    assert 1 <= setting.microbatches <= setting.batch <= len(train)
+    assert 1 <= setting.microbatches <= setting.batch <= tasks.get(task).samples
     assert 0 < setting.fixes.t3 < setting.steps
     assert 0 < setting.fixes.t1 <= setting.steps - setting.fixes.t3
     assert 0 < setting.fixes.t2 < 1
@@ -88,14 +149,24 @@ def test_settings_are_sane(task, setting):
 @pytest.mark.parametrize("task, setting", SETTINGS)
 def test_a_network_fits_its_data_and_its_loss(task, setting):
     chosen = tasks.get(task)
-    inputs, targets = (part[: setting.batch] for part in chosen.train)
+    inputs, targets = take(chosen.train, torch.arange(setting.batch))
     output = torch.nn.Sequential(*setting.layers())(inputs)
     assert chosen.loss(output, targets).isfinite()
-    assert chosen.metrics[chosen.score](output, targets).isfinite()
+    assert all(metric(output, targets).isfinite() for metric in chosen.metrics.values())
     if targets.is_floating_point():
         assert output.shape == targets.shape
     else:
-        assert output.shape == (setting.batch, int(chosen.train[1].max()) + 1)
+        everything = take(chosen.train, torch.arange(chosen.samples))[1]
+        assert output.shape[:-1] == targets.shape
+        assert output.shape[-1] > int(everything.max())
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_a_score_is_measured(name):
+    """At evaluations, or once after the drain."""
+    task = tasks.get(name)
+    assert task.name == name
+    assert task.score in task.metrics or (task.generate and task.score == "bleu_beam")
 
 
 @pytest.mark.parametrize("name", ["digit", "regresion"])
