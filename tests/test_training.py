@@ -95,7 +95,7 @@ BAD = {
     "eval_every 0": ({"eval_every": 0}, "every is 0"),
     "seed": ({"seed": -1}, "seed is -1"),
     "seed word": ({"seed": "one"}, "seed is 'one'"),
-    "workers": ({"workers": 2}, "workers is 2"),
+    "workers": ({"workers": -1}, "workers is -1"),
 }
 
 

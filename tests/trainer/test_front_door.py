@@ -54,7 +54,7 @@ def test_a_restored_trainer_goes_on_with_the_pass(done, tmp_path):
         ({"loss": "mse"}, "loss is 'mse'"),
         ({"optimizer": torch.optim.SGD([torch.zeros(1)], lr=1)}, "function that builds one"),
         ({"device": "gpu"}, 'give "auto"'),
-        ({"workers": 2}, "workers is 2"),
+        ({"workers": 9}, "workers is 9"),
         ({"timeout": 0}, "timeout is 0"),
     ],
 )
