@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipemare_edu.bench import CASES, METHODS, _stash, engine, heading, line, linear
+from pipemare_edu.bench.engine import CASES, METHODS, _stash, engine, heading, line, linear
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.stages <= 16], ids=lambda c: c.name)

@@ -61,8 +61,9 @@ def test_why_is_said():
 
 
 @pytest.mark.parametrize(
-    ("size", "gpus", "device"), [(BIG, 0, "cpu"), (BIG, 2, "cuda:1"), (BIG, 1, "cpu"), (LITTLE, 2, "cpu")]
-)  # fmt: skip
+    ("size", "gpus", "device"),
+    [(BIG, 0, "cpu"), (BIG, 2, "cuda:1"), (BIG, 1, "cpu"), (LITTLE, 2, "cpu")],
+)
 def test_under_torchrun(size, gpus, device):
     chosen = place("env", "auto", 6, size, machine(gpus=gpus, env=TORCHRUN))
     assert chosen.distributed and chosen.workers == 0 and chosen.rank == 1

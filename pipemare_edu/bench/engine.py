@@ -15,10 +15,10 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from .plan.ledger import ledger
-from .plan.schedules import depths
-from .trainer.methods import Method, PipeDream, PipeMare
-from .trainer.trainer import Trainer
+from ..plan.ledger import ledger
+from ..plan.schedules import depths
+from ..trainer.methods import Method, PipeDream, PipeMare
+from ..trainer.trainer import Trainer
 
 DECAY = 0.135  # T2's D; its value does not change the cost
 
