@@ -128,3 +128,8 @@ def train(
     return prepare(
         task, method, stages, microbatches, steps, seed, workers, network, rate, batch, eval_every
     ).fit()
+
+
+def warm_up() -> None:
+    """The first optimizer of a process imports a second's worth of torch: not after a click."""
+    torch.optim.SGD([torch.zeros(1)], lr=0.1)

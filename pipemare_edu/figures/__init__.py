@@ -6,8 +6,18 @@ form of a figure is figures.fig.Fig.
 
 from .curves import curves
 from .gantt import gantt
+from .ladder import ladder
 from .replay import replay
 from .staleness import staleness_bars
 from .style import Figure, describe, placeholder
 
-__all__ = ["Figure", "curves", "describe", "gantt", "placeholder", "replay", "staleness_bars"]
+__all__ = [
+    "Figure",
+    "curves",
+    "describe",
+    "gantt",
+    "ladder",
+    "placeholder",
+    "replay",
+    "staleness_bars",
+]

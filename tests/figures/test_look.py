@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pipemare_edu.figures import curves, describe, gantt, placeholder, staleness_bars
+from pipemare_edu.figures import curves, describe, gantt, ladder, placeholder, staleness_bars
 from pipemare_edu.figures.style import COLOURS, GREY
 from pipemare_edu.plan.clock import simulate
 from pipemare_edu.plan.schedules import schedule
@@ -15,6 +15,7 @@ from pipemare_edu.trainer.run import Staleness
 
 FIGURES = [
     gantt(simulate(schedule("gpipe", 3, 2, 1))),
+    ladder(simulate(schedule("lockstep", 3, 2, 4))),
     curves({}),
     staleness_bars(Staleness()),
     placeholder("Nothing yet", 100),
