@@ -1,7 +1,4 @@
-"""How old the weights were that an operation read, and which operations belong to a microbatch.
-
-    F9 reads version 2 ... U2 U3 U4 U5 U6 U7 U8 ... B9 U9 applies the gradient to version 9
-                           |<-- 7 updates: tau -->|
+"""How old the weights were that an operation read.
 
 An operation's age is the version that its microbatch's gradient is applied to, less the version
 that it read: tau of a forward, tau_bkwd of a backward.
@@ -9,34 +6,13 @@ that it read: tau of a forward, tau_bkwd of a backward.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from ..plan.clock import Event, Timeline
-from ..plan.ops import Op, parse
+from ..plan.ops import Op
 from ..plan.staleness import Stamps
 
-Place = tuple[int, str]  # stage (from 0) and operation, such as (0, "F9")
 READS = "FBR"  # the kinds of operation that read weights for a gradient
-
-
-class Passage(NamedTuple):
-    """What one microbatch meets at one stage.
-
-    forward, backward  its own operations; backward is None if it is not among the events
-    applied            the update that uses its gradient; None if it is not among them
-    between            the updates after the forward and before `applied`: tau of them
-    """
-
-    forward: Event
-    backward: Event | None
-    applied: Event | None
-    between: tuple[Event, ...]
-
-    @property
-    def tau(self) -> int | None:
-        """Updates between the forward's read and the gradient's use; None if it is not known."""
-        return None if self.applied is None else len(self.between)
 
 
 def by_stage(events: Timeline | Iterable[Event]) -> list[list[Event]]:
@@ -59,38 +35,12 @@ def ages(row: Iterable[Event]) -> dict[Op, int]:
     or whose gradient's update is not among the events.
     """
     row = list(row)
-    used = _used(row)
+    used = used_by(row)
     return {
         Op(e.kind, e.index): used[e.index].version - e.version
         for e in row
         if e.kind in READS and e.index in used
     }
-
-
-def passage(row: Iterable[Event], microbatch: int) -> Passage | None:
-    """The passage of a microbatch through one stage; None if its forward is not there."""
-    row = list(row)
-    found = {e.kind: e for e in row if e.kind in "FB" and e.index == microbatch}
-    if "F" not in found:
-        return None
-    applied = _used(row).get(microbatch)
-    end = row.index(applied) if applied is not None else len(row)
-    between = tuple(e for e in row[row.index(found["F"]) : end] if e.kind == "U")
-    return Passage(found["F"], found.get("B"), applied, between)
-
-
-def find(rows: Sequence[Sequence[Event]], place: Place) -> Event:
-    """The event of an operation.  Raises ValueError, saying what there is, if it is not there."""
-    stage, text = place
-    ops = parse(text)
-    if len(ops) != 1:
-        raise ValueError(f'{text!r} is not one operation, such as "F9"')
-    if not 0 <= stage < len(rows):
-        raise ValueError(f"stage {stage}: there are stages 0 to {len(rows) - 1}")
-    for e in rows[stage]:
-        if (e.kind, e.index) == ops[0]:
-            return e
-    raise ValueError(f"stage {stage + 1} (in code {stage}) has no {text} among these events")
 
 
 def stashed(events: Timeline | Iterable[Event]) -> list[Event]:
@@ -102,7 +52,7 @@ def stashed(events: Timeline | Iterable[Event]) -> list[Event]:
     return out
 
 
-def _used(row: Iterable[Event]) -> dict[int, Event]:
+def used_by(row: Iterable[Event]) -> dict[int, Event]:
     """{microbatch: the update that uses its gradient}."""
     stamps, out = Stamps(), dict[int, Event]()
     for e in row:

@@ -14,7 +14,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ..plan.clock import Event, Timeline
-from .ages import Passage, Place, ages, by_stage, find, passage
+from .ages import ages, by_stage
+from .passages import Place, belonging, find, passage, tell
 from .replay import replay
 from .style import FAINT, GREY, KINDS, Figure, axis, figure, listed
 
@@ -51,7 +52,7 @@ def ladder(
         events, stamped = beginning(events), stamped is not False
     rows = by_stage(events)
     found = [ages(row) for row in rows]
-    lit = set() if chosen is None else set(_lit(rows, chosen))
+    lit = set() if chosen is None else set(belonging(rows, chosen))
     top = max((age for row in found for age in row.values()), default=0)
     message, _, more = (_message(found) if chosen is None else tell(rows, chosen)).partition(". ")
     return figure(
@@ -65,59 +66,6 @@ def ladder(
 def beginning(run: Run) -> list[Event]:
     """The first operations that a run kept, in model time, without its evaluations."""
     return replay((e for e in run.trace.first if e.kind != "E"), UNIT)
-
-
-def tell(rows: Sequence[Sequence[Event]], place: Place) -> str:
-    """A chosen operation in words: what it reads, and how many updates that is old."""
-    e = find(rows, place)
-    where, name = f"Stage {e.stage + 1}", KINDS[e.kind].name
-    if e.kind in "UE":
-        return f"{where}, {name} {e.index}: {_of_update(rows[e.stage], e)}."
-    seen = passage(rows[e.stage], e.index)
-    reads = f"{where}, {name} of microbatch {e.index}: reads version {e.version}"
-    if seen is None or seen.applied is None:
-        return f"{reads}. Its gradient is used outside this chart."
-    assert seen.backward is not None
-    other = seen.backward if e.kind == "F" else seen.forward
-    count = seen.tau
-    return (
-        f"{reads}; {_updates(seen)} before its gradient is used, so τ = {count}. "
-        f"Its {KINDS[other.kind].name} reads version {other.version}, and update "
-        f"{seen.applied.index} applies the gradient to version {seen.applied.version}."
-    )
-
-
-def _updates(seen: Passage) -> str:
-    first, last = (seen.between[0].index, seen.between[-1].index) if seen.between else (0, 0)
-    if not seen.between:
-        return "no update comes"
-    if first == last:
-        return f"1 update, {first}, comes"
-    return f"{len(seen.between)} updates, {first} to {last}, come"
-
-
-def _of_update(row: Sequence[Event], e: Event) -> str:
-    if e.kind == "E":
-        return f"reads version {e.version}, for no gradient"
-    mine = [m for m in {x.index for x in row if x.kind == "B"} if _uses(row, m, e)]
-    numbers = f" with the gradient of microbatch {listed(sorted(mine))}" if mine else ""
-    return f"makes version {e.version + 1}{numbers}"
-
-
-def _uses(row: Sequence[Event], microbatch: int, update: Event) -> bool:
-    seen = passage(row, microbatch)
-    return seen is not None and seen.applied == update
-
-
-def _lit(rows: Sequence[Sequence[Event]], place: Place) -> Iterator[Event]:
-    """The chosen operation and what belongs to it."""
-    e = find(rows, place)
-    yield e
-    seen = passage(rows[e.stage], e.index) if e.kind not in "UE" else None
-    if seen is not None:
-        yield from (seen.forward, *seen.between)
-        if seen.backward is not None:
-            yield seen.backward
 
 
 def _bars(

@@ -6,8 +6,9 @@ from collections.abc import Generator
 from typing import Any
 
 from ..figures import Figure, ladder
-from ..figures.ages import Place, by_stage, passage, stashed
-from ..figures.ladder import UNIT, beginning, tell
+from ..figures.ages import by_stage, stashed
+from ..figures.ladder import UNIT, beginning
+from ..figures.passages import Place, passage, tell
 from ..plan.clock import Event, simulate
 from ..plan.ops import parse
 from ..plan.schedules import ASYNCHRONOUS, SYNCHRONOUS, schedule

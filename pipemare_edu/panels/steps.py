@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..figures.ages import Place, find
+from ..figures.passages import Place, find
 from ..plan.clock import Event
 from ..plan.ops import Op
 

@@ -9,8 +9,9 @@ import pytest
 
 import pipemare_edu as pm
 from pipemare_edu.figures import describe, ladder
-from pipemare_edu.figures.ages import ages, by_stage, find, passage, stashed
-from pipemare_edu.figures.ladder import LIT, UNIT, beginning, tell
+from pipemare_edu.figures.ages import ages, by_stage, stashed
+from pipemare_edu.figures.ladder import LIT, UNIT, beginning
+from pipemare_edu.figures.passages import find, passage, tell
 from pipemare_edu.plan.clock import Event, simulate
 from pipemare_edu.plan.ops import Op
 from pipemare_edu.plan.schedules import schedule

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from typing import Any
 
 from ...plan.clock import Event, simulate
 from ...plan.ops import Op, parse
+from ..answers import number
 from ..excerpt import length
 from ..exercise import Exercise, Property
 
@@ -33,11 +33,8 @@ def as_text(answer: Any) -> str:
 
 def as_number(answer: Any) -> float:
     """A finite number, of whatever type."""
-    try:
-        value = math.nan if isinstance(answer, str | bool) else float(answer)
-    except Exception:
-        value = math.nan
-    if not math.isfinite(value):
+    value = number(answer)
+    if value is None:
         raise ValueError(
             f"An answer is {MICROSECONDS}, without quotes or a unit, such as 250; this one is "
             f"{answer!r}."

@@ -1,0 +1,127 @@
+"""Lesson 02's panels as a learner meets them: in JupyterLab, clicked on and walked over by keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_notebook
+from test_live import CLICK_UNTIL, ERRORS, OPENED, READY, RUN_CELL, THEME, status_is
+
+CELLS = [
+    "from pipemare_edu.panels import VersionLadder\nladder = VersionLadder()\nladder",
+    "from pipemare_edu.panels import MeasuredStaleness\n"
+    "measured = MeasuredStaleness(steps=100000)\nmeasured",
+]
+PLOT = ".pipemare-figure .js-plotly-plot"
+# How many bars are outlined as chosen, in the first figure.
+LIT = f"""() => document.querySelector('{PLOT}').data.filter(t => t.type === 'bar')
+  .flatMap(t => t.marker.line.color).filter(c => c === '#CC79A7').length"""
+LABEL = f"() => document.querySelector('{PLOT}').getAttribute('aria-label')"
+AXIS = f"() => document.querySelector('{PLOT}').layout.xaxis.title.text"
+# The middle of a bar on the page: [x, y] of the operation with this id.
+MIDDLE = f"""id => {{
+  const plot = document.querySelector('{PLOT}');
+  const trace = plot.data.findIndex(t => (t.ids ?? []).includes(id));
+  const name = plot.data[trace].name, n = plot.data[trace].ids.indexOf(id);
+  const all = [...plot.querySelectorAll('.barlayer .trace.bars')];
+  const box = all[trace].querySelectorAll('.point')[n].getBoundingClientRect();
+  return [box.x + box.width / 2, box.y + box.height / 2];
+}}"""
+TRACES = f"() => [...document.querySelectorAll('{PLOT}')].at(-1).data.map(t => t.name)"
+ROWS = f"() => [...document.querySelectorAll('{PLOT}')].at(-1).data[0].x.length"
+
+
+def open_notebook(lab: Any, page: Any) -> None:
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    cells = [new_code_cell(source) for source in CELLS]
+    nbformat.write(new_notebook(cells=cells, metadata=kernel), lab.folder / "lesson02.ipynb")
+    page.goto(lab.url("lesson02.ipynb"))
+    page.wait_for_selector(".jp-NotebookPanel .jp-Notebook", timeout=60_000)
+    page.wait_for_function(OPENED, timeout=60_000)
+    page.evaluate(READY)
+
+
+def press_on_slider(page: Any, label: str, key: str, nth: int = 0) -> None:
+    row = page.locator(f".widget-inline-hbox:has(label:text-is('{label}'))").nth(nth)
+    row.locator(".noUi-handle").press(key)
+
+
+def shoot(page: Any, folder: Path, name: str) -> None:
+    for theme in ("Light", "Dark"):
+        page.evaluate(THEME, f"JupyterLab {theme}")
+        light = str(theme == "Light").lower()
+        page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
+        page.wait_for_timeout(700)  # colours fade over
+        page.screenshot(path=str(folder / f"{name}-{theme.lower()}.png"))
+
+
+def test_version_ladder(lab, page, tmp_path):
+    open_notebook(lab, page)
+    page.evaluate(RUN_CELL, 0)
+    page.wait_for_selector(PLOT, timeout=60_000)
+    assert page.evaluate(LIT) == 0
+
+    # A click on a forward: itself, its backward, and seven updates.
+    x, y = page.evaluate(MIDDLE, "0 F8")
+    page.mouse.click(x, y)
+    page.wait_for_function(f"() => ({LIT})() === 9")
+    page.wait_for_function(
+        status_is("Stage 1, forward of microbatch 8: reads version 1; 7 updates")
+    )
+    assert "so τ = 7" in page.evaluate(LABEL)
+    shoot(page, tmp_path, "ladder")
+
+    # The keys: the chart has the focus now, and the notebook's own shortcuts leave it alone.
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function(status_is("Stage 2, forward of microbatch"))
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(status_is("Stage 2, backward of microbatch"))
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function(status_is("Stage 2, forward of microbatch"))
+    page.wait_for_function("() => document.querySelector('.pipemare-goal').innerText.includes('✔')")
+    page.keyboard.press("Escape")
+    page.wait_for_function(f"() => ({LIT})() === 0")
+    assert page.evaluate("() => document.activeElement.getAttribute('role')") == "application"
+
+    # A slider by keyboard: the ladder follows on paper, and Run stamps it.
+    press_on_slider(page, "stages", "ArrowRight")
+    page.wait_for_function(f"() => ({LABEL})().includes('those of stage 5 up to 1')")
+    assert "counted from the lists" in page.evaluate(AXIS)
+    page.evaluate(CLICK_UNTIL, ["Run", status_is("Done")])
+    page.wait_for_function(f"() => ({AXIS})().includes('stamped by a real run')")
+    assert page.evaluate(ERRORS) == [] and page.problems == []
+
+
+def test_the_ladder_is_reached_by_tab_alone(lab, page):
+    open_notebook(lab, page)
+    page.evaluate(RUN_CELL, 0)
+    page.wait_for_selector(PLOT, timeout=60_000)
+    page.get_by_role("button", name="Run", exact=True).focus()
+    for _ in range(6):
+        page.keyboard.press("Tab")
+        if page.evaluate("() => document.activeElement.getAttribute('role')") == "application":
+            break
+    page.keyboard.press("End")
+    page.wait_for_function(status_is("Stage 1, forward of microbatch 0"))
+    page.keyboard.press("End")
+    page.wait_for_function(status_is("Stage 1, update 11: makes version 12"))
+    assert page.problems == []
+
+
+def test_measured_staleness(lab, page, tmp_path):
+    open_notebook(lab, page)
+    page.evaluate(RUN_CELL, 1)
+    page.wait_for_selector(PLOT, timeout=60_000)
+    assert page.evaluate(TRACES) == ["implied by the schedule", "formula τ"]
+    press_on_slider(page, "stages", "ArrowRight")
+    page.wait_for_function(f"() => ({ROWS})() === 5")
+    page.evaluate(CLICK_UNTIL, ["Run", status_is("Running")])
+    page.wait_for_timeout(300)
+    page.evaluate(CLICK_UNTIL, ["Cancel", status_is("Cancelled")])
+    page.wait_for_function(f"() => ({TRACES})().includes('measured')")
+    shoot(page, tmp_path, "measured")
+    press_on_slider(page, "microbatches", "ArrowRight")
+    page.wait_for_function(f"() => !({TRACES})().includes('measured')")
+    assert page.evaluate(ERRORS) == [] and page.problems == []
