@@ -44,6 +44,7 @@ function render({ model, el }) {
   if (keys().length) {
     plot.tabIndex = 0;
     plot.setAttribute("role", "application");
+    plot.setAttribute("aria-keyshortcuts", model.get("takes"));
     plot.dataset.lmSuppressShortcuts = "true";
     plot.addEventListener("keydown", pressed);
     plot.addEventListener("click", () => plot.focus({ preventScroll: true }));

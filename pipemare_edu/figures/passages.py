@@ -65,43 +65,38 @@ def find(rows: Sequence[Sequence[Event]], place: Place) -> Event:
 def tell(rows: Sequence[Sequence[Event]], place: Place) -> str:
     """A chosen operation in words: what it reads, and how many updates that is old."""
     e = find(rows, place)
-    where, name = f"Stage {e.stage + 1}", KINDS[e.kind].name
+    name = f"Stage {e.stage + 1}, {KINDS[e.kind].name}"
     if e.kind in "UE":
-        return f"{where}, {name} {e.index}: {_of_update(rows[e.stage], e)}."
+        return f"{name} {e.index}: {_of_update(rows[e.stage], e)}."
+    name, reads = f"{name} of microbatch {e.index}", f"It reads version {e.version}"
     seen = passage(rows[e.stage], e.index)
-    reads = f"{where}, {name} of microbatch {e.index}: reads version {e.version}"
     if seen is None or seen.applied is None:
-        return f"{reads}. Its gradient is used outside this chart."
+        return f"{name}: its gradient is used outside this chart. {reads}."
     assert seen.backward is not None
     other = seen.backward if e.kind == "F" else seen.forward
-    count = seen.tau
     return (
-        f"{reads}; {_updates(seen)} before its gradient is used, so τ = {count}. "
-        f"Its {KINDS[other.kind].name} reads version {other.version}, and update "
-        f"{seen.applied.index} applies the gradient to version {seen.applied.version}."
+        f"{name}: {_updates(seen)} before its gradient is used, so τ = {seen.tau}. {reads}, its "
+        f"{KINDS[other.kind].name} version {other.version}; update {seen.applied.index} applies "
+        f"the gradient to version {seen.applied.version}."
     )
 
 
 def _updates(seen: Passage) -> str:
-    first, last = (seen.between[0].index, seen.between[-1].index) if seen.between else (0, 0)
-    if not seen.between:
+    numbers = [u.index for u in seen.between]
+    if not numbers:
         return "no update comes"
-    if first == last:
-        return f"1 update, {first}, comes"
-    return f"{len(seen.between)} updates, {first} to {last}, come"
+    if len(numbers) == 1:
+        return f"1 update, {numbers[0]}, comes"
+    return f"{len(numbers)} updates, {numbers[0]} to {numbers[-1]}, come"
 
 
 def _of_update(row: Sequence[Event], e: Event) -> str:
     if e.kind == "E":
         return f"reads version {e.version}, for no gradient"
-    mine = [m for m in {x.index for x in row if x.kind == "B"} if _uses(row, m, e)]
-    numbers = f" with the gradient of microbatch {listed(sorted(mine))}" if mine else ""
+    mine = sorted(m for m, update in used_by(row).items() if update == e)
+    many = f"microbatch{'es' * (len(mine) > 1)}"
+    numbers = f" with the gradient of {many} {listed(mine)}" if mine else ""
     return f"makes version {e.version + 1}{numbers}"
-
-
-def _uses(row: Sequence[Event], microbatch: int, update: Event) -> bool:
-    seen = passage(row, microbatch)
-    return seen is not None and seen.applied == update
 
 
 def belonging(rows: Sequence[Sequence[Event]], place: Place) -> Iterator[Event]:

@@ -64,7 +64,7 @@ class VersionLadder(Panel):
             "schedule": c.choice("schedule", SCHEDULES, schedule),
             "stages": c.count("stages", stages, most=8),
             "microbatches": c.count("microbatches", microbatches, most=4),
-            "backward": c.choice("backward reads", READS, backward),
+            "backward": c.choice("B reads", READS, backward),
         }
         super().__init__(controls, words.text_form(type(self).__name__, given), goal)
         self.follow(self._changed)

@@ -130,12 +130,20 @@ def test_a_chosen_forward_lights_its_backward_and_the_updates_between_counted():
         ((0, "F8"), "7 updates, 1 to 7, come before its gradient is used, so τ = 7"),
         ((3, "F8"), "1 update, 7, comes before its gradient is used, so τ = 1"),
         ((0, "F0"), "no update comes before its gradient is used, so τ = 0"),
-        ((1, "B8"), "Its forward reads version 3, and update 8 applies the gradient to version 8."),
+        (
+            (1, "B8"),
+            "It reads version 8, its forward version 3; update 8 applies the gradient to",
+        ),
         ((0, "U4"), "Stage 1, update 4: makes version 5 with the gradient of microbatch 4."),
     ],
 )
 def test_an_operation_in_words(place, says):
     assert says in tell(by_stage(paper()), place)
+
+
+def test_an_update_names_all_microbatches_that_it_uses():
+    rows = by_stage(paper(microbatches=2))
+    assert "gradient of microbatches 4 and 5." in tell(rows, (0, "U2"))
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ measured.run.click()
 print(await measured.wait())
 four = measured.result()
 assert [stage.mean for stage in four.staleness.forward] == [1.75, 1.25, 0.75, 0.25]
-lessons.draw(panels.measured_staleness(microbatches=4)["staleness"], MEAN)
+lessons.draw(measured.figures["staleness"].shown, MEAN)
 
 # %% [markdown]
 # More microbatches, fresher weights: stage 1 is 1.75 updates old instead of 7. Nothing about the
@@ -243,7 +243,9 @@ assert sum(counts) / 4 == four.staleness.forward[0].mean
 # backward.
 
 # %%
-panels.measured_staleness("async-1f1b")
+half = panels.measured_staleness("async-1f1b")
+assert [stage.mean for stage in half.value.staleness.forward] == [3, 2, 1, 0]
+half
 
 # %% [markdown]
 # 3, 2, 1 and 0: about half, and the last stage is not behind at all. The price is not visible in
@@ -256,8 +258,8 @@ panels.measured_staleness("async-1f1b")
 # In the ladder above, the forward of a microbatch was up to 7 updates old, and its backward 0. The
 # gradient so computed, at $u_{\mathrm{fwd}}$ on the way down and $u_{\mathrm{bkwd}}$ on the way up,
 # is the gradient of the loss at *no* set of weights at all. PipeDream refuses that: it *stashes*,
-# keeping every version until the last microbatch that read it has come back. Set "backward reads"
-# to "stashed", or:
+# keeping every version until the last microbatch that read it has come back. Set "B reads" to
+# "stashed", or:
 
 # %%
 panels.version_ladder(backward="stashed", chosen=(0, "F8"))
@@ -371,7 +373,8 @@ figures.curves(both)
 # * In lockstep $\tau_i = (2(P-i)+1)/N$, in 1F1B order $(P-i)/N$: early stages are the oldest, and
 #   more microbatches make weights fresher. It follows from the lists; it is not a setting.
 # * PipeMare: old forward, newest backward, one copy. PipeDream: old and equal, many copies.
-# * Delay and learning rate kill together. Each alone is harmless.
+# * Delay kills together with the learning rate: where steps are small, old weights are harmless;
+#   where they are large, a rate that GPipe takes easily is fatal.
 #
 # ## Quiz
 #
@@ -383,8 +386,8 @@ figures.curves(both)
 #
 # <details><summary>Answers</summary>
 #
-# 1. In lockstep its backward is in the next slot, and one forward's update comes before; in 1F1B it
-#    turns the microbatch round at once.
+# 1. In lockstep its backward comes a slot after its forward, and the update of the microbatch
+#    before falls between the two; in 1F1B order it turns the microbatch round at once.
 # 2. 23 updates; 2.875 on average.
 # 3. No. $\tau$ counts updates, and follows from the order of operations alone.
 # 4. Two: the current one and the one before.
