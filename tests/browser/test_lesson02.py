@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
-from test_live import CLICK_UNTIL, ERRORS, OPENED, READY, RUN_CELL, THEME, status_is
+from test_live import CLICK_UNTIL, ERRORS, RUN_CELL, open_notebook, shoot, status_is
 
 CELLS = [
     "from pipemare_edu.panels import VersionLadder\nladder = VersionLadder()\nladder",
@@ -24,7 +23,7 @@ AXIS = f"() => document.querySelector('{PLOT}').layout.xaxis.title.text"
 MIDDLE = f"""id => {{
   const plot = document.querySelector('{PLOT}');
   const trace = plot.data.findIndex(t => (t.ids ?? []).includes(id));
-  const name = plot.data[trace].name, n = plot.data[trace].ids.indexOf(id);
+  const n = plot.data[trace].ids.indexOf(id);
   const all = [...plot.querySelectorAll('.barlayer .trace.bars')];
   const box = all[trace].querySelectorAll('.point')[n].getBoundingClientRect();
   return [box.x + box.width / 2, box.y + box.height / 2];
@@ -33,14 +32,11 @@ TRACES = f"() => [...document.querySelectorAll('{PLOT}')].at(-1).data.map(t => t
 ROWS = f"() => [...document.querySelectorAll('{PLOT}')].at(-1).calcdata[0].length"
 
 
-def open_notebook(lab: Any, page: Any) -> None:
+def open_lesson(lab: Any, page: Any) -> None:
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
     cells = [new_code_cell(source) for source in CELLS]
     nbformat.write(new_notebook(cells=cells, metadata=kernel), lab.folder / "lesson02.ipynb")
-    page.goto(lab.url("lesson02.ipynb"))
-    page.wait_for_selector(".jp-NotebookPanel .jp-Notebook", timeout=60_000)
-    page.wait_for_function(OPENED, timeout=60_000)
-    page.evaluate(READY)
+    open_notebook(lab, page, "lesson02")
 
 
 def press_on_slider(page: Any, label: str, key: str, nth: int = 0) -> None:
@@ -48,17 +44,8 @@ def press_on_slider(page: Any, label: str, key: str, nth: int = 0) -> None:
     row.locator(".noUi-handle").press(key)
 
 
-def shoot(page: Any, folder: Path, name: str) -> None:
-    for theme in ("Light", "Dark"):
-        page.evaluate(THEME, f"JupyterLab {theme}")
-        light = str(theme == "Light").lower()
-        page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
-        page.wait_for_timeout(700)  # colours fade over
-        page.screenshot(path=str(folder / f"{name}-{theme.lower()}.png"))
-
-
 def test_version_ladder(lab, page, tmp_path):
-    open_notebook(lab, page)
+    open_lesson(lab, page)
     page.evaluate(RUN_CELL, 0)
     page.wait_for_selector(PLOT, timeout=60_000)
     assert page.evaluate(LIT) == 0
@@ -93,7 +80,7 @@ def test_version_ladder(lab, page, tmp_path):
 
 
 def test_the_ladder_is_reached_by_tab_alone(lab, page):
-    open_notebook(lab, page)
+    open_lesson(lab, page)
     page.evaluate(RUN_CELL, 0)
     page.wait_for_selector(PLOT, timeout=60_000)
     page.locator(".jp-OutputArea button", has_text="Run").focus()
@@ -109,7 +96,7 @@ def test_the_ladder_is_reached_by_tab_alone(lab, page):
 
 
 def test_measured_staleness(lab, page, tmp_path):
-    open_notebook(lab, page)
+    open_lesson(lab, page)
     page.evaluate(RUN_CELL, 1)
     page.wait_for_selector(PLOT, timeout=60_000)
     assert page.evaluate(TRACES) == ["implied by the schedule", "formula τ"]
