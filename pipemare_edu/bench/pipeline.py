@@ -33,8 +33,9 @@ YARDSTICK = "torch 1f1b"
 
 
 class Row(NamedTuple):
-    """One contestant at N microbatches: microbatches a second, its ratio to torch's 1F1B with the
-    spread over rounds, its ratio to one process, and its utilization by the clock."""
+    """One contestant at N microbatches: microbatches a second; its ratio to torch's 1F1B with the
+    spread over rounds, to the same schedule of torch's, and to one process; its utilization by the
+    clock."""
 
     contestant: str
     stages: int
@@ -43,14 +44,20 @@ class Row(NamedTuple):
     ratio: float
     low: float
     high: float
+    peer: float
     speedup: float
     ideal: float
 
 
 def pipeline(rounds: int = 9, stages: int = 2, seconds: float = 0.6) -> Iterator[Row]:
     """Measure at N = P and N = 4P, each turn of a contestant about `seconds` long."""
-    for microbatches in (stages, 4 * stages):
-        yield from _measure(rounds, stages, microbatches, seconds)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for microbatches in (stages, 4 * stages):
+            yield from _measure(rounds, stages, microbatches, seconds)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _measure(rounds: int, stages: int, microbatches: int, seconds: float) -> Iterator[Row]:
@@ -85,12 +92,14 @@ def _measure(rounds: int, stages: int, microbatches: int, seconds: float) -> Ite
 def _row(
     name: str, stages: int, microbatches: int, mine: list[float], times: dict[str, list[float]]
 ) -> Row:
-    ratios = [a / b for a, b in zip(times[YARDSTICK], mine, strict=True)]
-    alone = [a / b for a, b in zip(times["one process"], mine, strict=True)]
+    def over(other: str) -> list[float]:
+        return [a / b for a, b in zip(times[other], mine, strict=True)]
+
+    ratios, peer = over(YARDSTICK), "torch gpipe" if "gpipe" in name else YARDSTICK
     return Row(
         name, stages, microbatches, microbatches / statistics.median(mine),
-        statistics.median(ratios), min(ratios), max(ratios), statistics.median(alone),
-        _ideal(name, stages, microbatches),
+        statistics.median(ratios), min(ratios), max(ratios), statistics.median(over(peer)),
+        statistics.median(over("one process")), _ideal(name, stages, microbatches),
     )  # fmt: skip
 
 
@@ -112,15 +121,12 @@ def _single(
     pieces = [part.tensor_split(microbatches) for part in batch]
 
     def run(steps: int) -> float:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
         start = perf_counter()
         for _ in range(steps):
             for x, y in zip(*pieces, strict=True):
                 (nn.functional.mse_loss(net(x), y) / microbatches).backward()
             optimizer.step()
             optimizer.zero_grad()
-        torch.set_num_threads(threads)
         return (perf_counter() - start) / steps
 
     return run
@@ -151,7 +157,8 @@ def heading(rounds: int) -> str:
         f"{LAYERS} linear layers of {WIDTH}, microbatches of {ROWS}, momentum SGD, one thread a "
         f"process, median of {rounds} alternated rounds\n"
         f"{'contestant':18}{'P':>3}{'N':>4}{'microbatches/s':>16}{'over torch 1f1b':>17}"
-        f"{'(least, most)':>16}{'over one process':>18}{'ideal utilization':>19}"
+        f"{'(least, most)':>16}{'over its peer':>15}{'over one process':>18}"
+        f"{'ideal utilization':>19}"
     )
 
 
@@ -160,5 +167,5 @@ def line(row: Row) -> str:
     spread = f"({row.low:.2f}, {row.high:.2f})"
     return (
         f"{row.contestant:18}{row.stages:>3}{row.microbatches:>4}{row.rate:>16.0f}"
-        f"{row.ratio:>16.2f}x{spread:>16}{row.speedup:>17.2f}x{row.ideal:>19.3f}"
+        f"{row.ratio:>16.2f}x{spread:>16}{row.peer:>14.2f}x{row.speedup:>17.2f}x{row.ideal:>19.3f}"
     )

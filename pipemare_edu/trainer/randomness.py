@@ -41,10 +41,8 @@ class Sandbox:
 
     def __init__(self, device: torch.device) -> None:
         self._generators = {torch.default_generator, generator(device)}
-        self._inside = False
 
     def __enter__(self) -> None:
-        self._inside = True
         self._states = [(g, g.get_state()) for g in self._generators]
         self._threads, self._grad = torch.get_num_threads(), torch.is_grad_enabled()
         torch.set_grad_enabled(True)
@@ -58,7 +56,6 @@ class Sandbox:
         if self._collects:
             gc.enable()
         self._set_random(self._states)
-        self._inside = False
 
     @contextmanager
     def outside(self) -> Iterator[None]:
@@ -66,9 +63,6 @@ class Sandbox:
 
         The thread count stays: changing it for every minibatch starts and stops threads.
         """
-        if not self._inside:
-            yield
-            return
         inside = [(g, g.get_state()) for g in self._generators]
         self._set_random(self._states)
         try:

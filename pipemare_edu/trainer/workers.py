@@ -79,12 +79,13 @@ class Workers:
             return True
         if not self._members:
             self._start()
-        while len(self._done) < len(self._members):
-            self._send_ahead()
-            seconds = until - perf_counter()
-            if seconds <= 0 or run.stop is not stopping:
-                return False
-            self._listen(min(seconds, LOOK_SECONDS))
+        with self.fit.sandbox:  # one thread here as well: idle ones spin, on the workers' cores
+            while len(self._done) < len(self._members):
+                self._send_ahead()
+                seconds = until - perf_counter()
+                if seconds <= 0 or run.stop is not stopping:
+                    return False
+                self._listen(min(seconds, LOOK_SECONDS))
         return True
 
     def scores(self) -> list[tuple[int, dict[str, float]]]:
