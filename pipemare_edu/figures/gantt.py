@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 
 from ..plan.clock import Event, Timeline
 from .ages import by_stage
-from .settled import UNIT, settled
+from .settled import UNIT, settled, workers
 from .style import COLOURS, HATCH, KINDS, Figure, axis, figure, listed, number, rgba
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def gantt(
     """Draw events as bars, a row per stage (counted from 1), and the memory strip.
 
     events    a Timeline of the clock, events in any order (see `replay`), or a run: the end of
-              what it kept, settled, and each stage as if on a device of its own
+              what it kept, settled, and each stage as if on a device of its own (what several
+              workers did is drawn as it was)
     measured  False: times are model time.  True: times are seconds, drawn as milliseconds.
               By default True for a run and False for anything else
     memory    "total", or "stages" for a stack of theirs
@@ -44,8 +45,10 @@ def gantt(
     span      (from, to) in the events' own time: the part that is shown and counted
     Raises ValueError without events.
     """
+    crew = 0
     if not isinstance(events, Timeline | Iterable):
         measured = measured is not False
+        crew = workers(events) if measured else 0
         events, window = settled(events, None if measured else UNIT)
         span = span or window
     every = by_stage(events)
@@ -58,15 +61,19 @@ def gantt(
         _clipped(_in_flight(row), first, last) for row in (*every, [e for r in every for e in r])
     ]
     stages = f"{len(rows)} stage{'s' * (len(rows) > 1)}"
+    message = f"{stages}, each on a device of its own: idle {share:.0%} of the time"
+    if crew:  # stages of one worker take turns, so only the worker is idle or not
+        busy = (1 - share) * len(rows) / crew
+        message = f"{stages} in {crew} workers: a worker computes {busy:.0%} of the time"
     return figure(
         [
             *_bars(rows, unit, scale),
             _idle_bars(idle, unit, scale),
             *_strips(flights, memory, scale),
         ],
-        title or f"{stages}, each on a device of its own: idle {share:.0%} of the time",
+        title or message,
         _words(rows, idle, last - first, (unit, scale), flights),
-        **_layout(len(rows), bool(measured), memory, (first * scale, last * scale)),
+        **_layout(len(rows), _where(measured, crew), memory, (first * scale, last * scale)),
     )
 
 
@@ -210,11 +217,17 @@ def _strip(steps: Sequence[tuple[float, int]], name: str, scale: float, colour: 
     )
 
 
-def _layout(stages: int, measured: bool, memory: str, span: tuple[float, float]) -> dict[str, Any]:
+def _where(measured: bool | None, crew: int) -> str:
+    """What the times are."""
+    if crew:
+        return "measured, all workers on one clock (ms)"
+    return "measured durations, placed by the clock (ms)" if measured else "model time"
+
+
+def _layout(stages: int, where: str, memory: str, span: tuple[float, float]) -> dict[str, Any]:
     chart, strip = ROW * stages + 20, 64
     height = chart + strip + 140
     low = strip / (chart + strip + 18)
-    where = "measured durations, placed by the clock (ms)" if measured else "model time"
     return {
         "height": height,
         "barmode": "overlay",

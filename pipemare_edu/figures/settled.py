@@ -15,11 +15,21 @@ BARS = 500  # most operations in the chart of a run
 UNIT = {"F": 1.0, "B": 1.0, "R": 1.0, "E": 1.0}  # model time of an operation
 
 
+def workers(run: Run) -> int:
+    """How many workers a run had; 0 if all of it was in one process."""
+    return len(set(run.plan.homes)) if run.plan else 0
+
+
 def settled(
     run: Run, unit: dict[str, float] | None = None
 ) -> tuple[list[Event], tuple[float, float] | None]:
-    """(events, the span of them to show; None if that is all).  `unit` is as in `replay`."""
-    events = replay(run.trace.events[-run.trace.window :], unit)
+    """(events, the span of them to show; None if that is all).  `unit` is as in `replay`.
+
+    What several workers did at the same time stays where it was, unless `unit` asks otherwise.
+    """
+    events = run.trace.events[-run.trace.window :]
+    if unit is not None or not workers(run):
+        events = replay(events, unit)
     return events, _steady(events)
 
 

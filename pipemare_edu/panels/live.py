@@ -7,12 +7,14 @@ from typing import Any
 
 from .. import tasks
 from ..figures import Figure, curves
+from ..trainer import members
 from ..trainer.registry import method_names, unknown
 from ..trainer.run import Run
 from ..training import prepare, warm_up
 from . import controls as c
 from . import words
 from .base import Goal, Panel
+from .engines import engines
 from .shown import Shown
 from .story import Settings, figures, labels, tell
 
@@ -33,11 +35,11 @@ GOAL = Goal(
 
 
 class LiveTraining(Panel):
-    """Train for real, in this kernel.
+    """Train for real, in this kernel or in worker processes.
 
-    task, method, stages, microbatches, steps, seed, network, rate: where the controls stand first;
-    None takes the task's own setting.  log: a logarithmic loss axis.  time: of the Gantt chart,
-    "measured" or "model".  goal: what a learner should bring about, or None.
+    task, method, stages, microbatches, steps, seed, network, rate, engine: where the controls stand
+    first; None takes the task's own setting.  log: a logarithmic loss axis.  time: of the Gantt
+    chart, "measured" or "model".  goal: what a learner should bring about, or None.
 
     `runs` holds the runs so far by label; `result()` gives the last one.  Raises ValueError for a
     name that is not known.
@@ -56,8 +58,11 @@ class LiveTraining(Panel):
         log: bool = True,
         time: str = "measured",
         goal: Goal | None = GOAL,
+        engine: str = "kernel",
     ) -> None:
         warm_up()
+        if engine not in engines():
+            raise ValueError(unknown("engine", engine, list(engines())))
         if method not in method_names():
             raise ValueError(unknown("method", method, method_names()))
         given = {"stages": stages, "microbatches": microbatches, "rate": rate, "steps": steps}
@@ -70,8 +75,15 @@ class LiveTraining(Panel):
             "time": c.choice("chart time", ["measured", "model"], time),
             "loss": c.choice("loss axis", ["log", "linear"], "log" if log else "linear"),
         }
-        super().__init__(_controls(task, network, method, seed, start), text, goal, views)
-        for name, callback in (("task", self._task_changed), ("network", self._network_changed)):
+        controls = _controls(task, network, method, seed, start)
+        controls["engine"] = c.choice("engine", list(engines()), engine)
+        super().__init__(controls, text, goal, views)
+        changed = {
+            "task": self._task_changed,
+            "network": self._network_changed,
+            "engine": self._engine_changed,
+        }
+        for name, callback in changed.items():
             self.controls[name].observe(self.guarded(callback), "value")
 
     @property
@@ -86,7 +98,8 @@ class LiveTraining(Panel):
         return self._history[-1][1] if self._history else None
 
     def work(self, settings: dict[str, Any]) -> Generator[float, None, None]:
-        job = prepare(**settings)
+        chosen = dict(settings)
+        job = prepare(**engines()[chosen.pop("engine")], **chosen)
         for run in job.chunks():
             if self.last is not run:
                 self._keep(settings, run)
@@ -128,6 +141,10 @@ class LiveTraining(Panel):
         self.controls["network"].options = networks
         self._network_changed(None)  # the name may be the same, the network is another
 
+    def _engine_changed(self, _: Any) -> None:
+        if engines()[self.controls["engine"].value]["workers"]:
+            members.warm_up()  # workers are ready before Run is clicked
+
     def _network_changed(self, _: Any) -> None:
         task, network = self.controls["task"].value, self.controls["network"].value
         if network is None:  # between two lists of options
@@ -148,9 +165,15 @@ def live_training(
     rate: float | None = None,
     log: bool = True,
     time: str = "measured",
+    engine: str = "kernel",
 ) -> Shown:
     """What LiveTraining shows after one Run, without widgets; `.value` is the run."""
-    job = prepare(task, method, stages, microbatches, steps, seed, network=network, rate=rate)
+    if engine not in engines():
+        raise ValueError(unknown("engine", engine, list(engines())))
+    job = prepare(
+        task, method, stages, microbatches, steps, seed, network=network, rate=rate,
+        **engines()[engine],
+    )  # fmt: skip
     run = job.fit()
     return Shown(figures({method: run}, run, log, time), run)
 

@@ -9,7 +9,13 @@ from ..figures import Figure, curves, gantt, placeholder, staleness_bars
 from ..trainer.run import Run
 
 Settings = Mapping[str, Any]
-SHORT = {"stages": "P={}", "microbatches": "N={}", "rate": "rate {:.3g}", "steps": "{} steps"}
+SHORT = {
+    "stages": "P={}",
+    "microbatches": "N={}",
+    "rate": "rate {:.3g}",
+    "steps": "{} steps",
+    "engine": "{}",
+}
 
 
 def labels(settings: Sequence[Settings]) -> list[str]:

@@ -15,6 +15,7 @@ import threading
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
@@ -38,13 +39,10 @@ class WorkerLost(PipelineError):
 
 
 def warm_up() -> None:
-    """Start the server that workers are forked from, which loads torch once, in the background."""
+    """Start the server that workers are forked from: it loads torch, once, in the background."""
+    _context()
     with _nameless_main():
-        _context().Process(target=_nothing, daemon=True).start()
-
-
-def _nothing() -> None:
-    """What a process does that is started to have the server ready."""
+        forkserver.ensure_running()
 
 
 def _context() -> Any:

@@ -10,7 +10,9 @@ import pytest
 import pipemare_edu as pm
 from pipemare_edu import tasks
 from pipemare_edu.panels import LiveTraining, live_training
+from pipemare_edu.panels.engines import engines
 from pipemare_edu.trainer import registry
+from pipemare_edu.trainer.placement import Machine
 from pipemare_edu.training import Job
 
 SHORT = {"stages": 4, "steps": 60, "method": "pipemare-t1t2"}
@@ -60,6 +62,7 @@ def test_every_control_is_used():
     changes = {
         "task": "regression", "network": "mlp", "method": "gpipe", "stages": 3,
         "microbatches": 5, "rate": 0.05, "steps": 7, "seed": 4,
+        "engine": "2 processes",
     }  # fmt: skip
     assert set(changes) == set(panel.controls)
     for name, value in changes.items():
@@ -238,3 +241,25 @@ def test_a_run_that_never_left_its_warm_up_says_so():
     panel.controls["stages"].value = 12
     trained(panel)
     assert "before its pipe was full" in panel.figures["staleness"].alt
+
+
+def test_the_engine_switch_trains_in_two_processes_with_the_same_result():
+    panel = LiveTraining(steps=30, stages=4)
+    trained(panel)
+    panel.controls["engine"].value = "2 processes"
+    trained(panel)
+    kernel, workers = panel.runs.values()
+    assert list(panel.runs) == ["pipemare, kernel", "pipemare, 2 processes"]
+    assert workers.losses == kernel.losses and workers.metrics == kernel.metrics
+    assert "4 stages in 2 workers" in str(panel.draw()["gantt"].layout.title.text)
+    shown = live_training(steps=30, stages=4, engine="2 processes")
+    assert shown.value.losses == kernel.losses
+
+
+def test_what_the_engine_switch_offers():
+    assert list(engines(Machine(0, 2, True, {}))) == ["kernel", "2 processes"]
+    assert list(engines(Machine(0, 2, False, {}))) == ["kernel"]
+    assert list(engines(Machine(1, 2, True, {})))[2:] == ["GPU"]
+    assert engines(Machine(4, 2, True, {}))["4 GPUs"] == {"workers": "auto", "device": "cuda"}
+    with pytest.raises(ValueError, match="engine"):
+        LiveTraining(engine="two")
