@@ -61,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
     many.add_argument("--seeds", type=_count, default=3, help="seeds 0, 1, ... (3)")
     many.add_argument("--jobs", type=_count, help="runs side by side (as many as cores)")
     bench = commands.add_parser("bench", help="measure what the engines cost")
-    bench.add_argument("what", choices=["engine", "pipeline", "startup"])
+    bench.add_argument("what", choices=["engine", "pipeline", "startup", "gpu"])
     bench.add_argument("--rounds", type=_count, default=9, help="alternated rounds (9)")
     bench.add_argument("--json", action="store_true", help="end with one JSON line")
     commands.add_parser("doctor", help="what this machine has, and what works on it")
@@ -238,9 +238,9 @@ def bench(args: argparse.Namespace, _: list[str]) -> int:
     from importlib import import_module
 
     module = import_module(f".bench.{args.what}", __package__)
-    rows = []
+    rows, coming = [], getattr(module, args.what)(args.rounds)
     print(module.heading(args.rounds))
-    for row in getattr(module, args.what)(args.rounds):
+    for row in coming:
         rows.append(row._asdict())
         print(module.line(row), flush=True)
     if args.json:

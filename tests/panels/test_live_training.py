@@ -72,6 +72,7 @@ def test_every_control_is_used():
     config = panel.result().config
     assert (len(config["stages"]), config["microbatches"], config["seed"]) == (3, 5, 4)
     assert config["method"].startswith("GPipe") and panel.result().steps == 7
+    changes["workers"] = 2 * (changes.pop("engine") == "2 processes")
     assert panel.result().losses == pm.train(**changes).losses
 
 
@@ -83,6 +84,7 @@ def test_a_task_or_network_brings_its_own_setting():
     assert panel.controls["network"].options == tuple(tasks.get("regression").settings)
     setting = tasks.get("regression").setting()
     assert panel.settings | {"seed": 0, "method": ""} == {
+        "engine": "kernel",
         "task": "regression", "network": "mlp", "method": "", "stages": setting.stages,
         "microbatches": setting.microbatches, "rate": setting.rate, "steps": setting.steps,
         "seed": 0,
