@@ -14,7 +14,7 @@ The newest weights are put back by copy after the operation (trainer.stage).
 
 from __future__ import annotations
 
-from torch import Tensor, lerp
+from torch import Tensor
 
 
 class Newest:
@@ -32,7 +32,8 @@ class Newest:
         return False
 
     def write(self, newest: Tensor, read: int) -> None:
-        """Write the weights to read into `self.newest`, given a copy of the newest ones."""
+        """Write the weights to read into `self.newest`, which still holds the newest ones, as its
+        copy `newest` does."""
 
     def write_again(self, newest: Tensor, read: int, part: float) -> None:
         """`write` for a re-run, which comes after `part` of the delay from forward to backward."""
@@ -111,11 +112,11 @@ class Corrected(Newest):
         return operation != "F" and asynchronous
 
     def write(self, newest: Tensor, read: int) -> None:
-        lerp(newest, self.average, self._back, out=self.newest)
+        self.newest.lerp_(self.average, self._back)  # in place: half the time of out=
 
     def write_again(self, newest: Tensor, read: int, part: float) -> None:
         """u_recomp = w - (tau_fwd - tau_recomp) delta, with the one gamma of both reads."""
-        lerp(newest, self.average, part * self._back, out=self.newest)
+        self.newest.lerp_(self.average, part * self._back)
 
     def before_update(self, version: int, in_use: bool) -> None:
         if version != self._averaged:  # a run that was stopped may have prepared it already

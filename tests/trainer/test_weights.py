@@ -253,7 +253,6 @@ def test_delta_is_the_papers_recursion():
         w += 0.1 * randn(5, seed=10 + k)
         delta = GAMMA * delta + (1 - GAMMA) * (w - old)
     torch.testing.assert_close(policy.delta, delta, rtol=1e-10, atol=1e-12)
-    read = torch.empty_like(w)
-    policy.newest = read
+    policy.newest = read = w.clone()
     policy.write(w, read=0)
     torch.testing.assert_close(read, w - TAU * delta, rtol=1e-10, atol=1e-12)
