@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import statistics
 from collections.abc import Callable, Iterator
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import NamedTuple
 
 import torch
@@ -35,7 +35,8 @@ YARDSTICK = "torch 1f1b"
 class Row(NamedTuple):
     """One contestant at N microbatches: microbatches a second; its ratio to torch's 1F1B with the
     spread over rounds, to the same schedule of torch's, and to one process; its utilization by the
-    clock."""
+    clock; and the share of a core that this process took meanwhile, which feeds our workers and
+    takes their live events."""
 
     contestant: str
     stages: int
@@ -47,6 +48,7 @@ class Row(NamedTuple):
     peer: float
     speedup: float
     ideal: float
+    parent: float
 
 
 def pipeline(rounds: int = 9, stages: int = 2, seconds: float = 0.6) -> Iterator[Row]:
@@ -80,18 +82,23 @@ def _measure(rounds: int, stages: int, microbatches: int, seconds: float) -> Ite
             },
         }
         times: dict[str, list[float]] = {name: [] for name in turns}
+        shares: dict[str, list[float]] = {name: [] for name in turns}
         for _ in range(rounds):
             for name, turn in turns.items():
+                start, computed = perf_counter(), process_time()
                 times[name].append(turn())
+                shares[name].append((process_time() - computed) / (perf_counter() - start))
     finally:
         peers.close()
-    for name, mine in times.items():
-        yield _row(name, stages, microbatches, mine, times)
+    for name in times:
+        yield _row(name, stages, microbatches, times, statistics.median(shares[name]))
 
 
 def _row(
-    name: str, stages: int, microbatches: int, mine: list[float], times: dict[str, list[float]]
+    name: str, stages: int, microbatches: int, times: dict[str, list[float]], parent: float
 ) -> Row:
+    mine = times[name]
+
     def over(other: str) -> list[float]:
         return [a / b for a, b in zip(times[other], mine, strict=True)]
 
@@ -99,7 +106,7 @@ def _row(
     return Row(
         name, stages, microbatches, microbatches / statistics.median(mine),
         statistics.median(ratios), min(ratios), max(ratios), statistics.median(over(peer)),
-        statistics.median(over("one process")), _ideal(name, stages, microbatches),
+        statistics.median(over("one process")), _ideal(name, stages, microbatches), parent,
     )  # fmt: skip
 
 
@@ -158,7 +165,7 @@ def heading(rounds: int) -> str:
         f"process, median of {rounds} alternated rounds\n"
         f"{'contestant':18}{'P':>3}{'N':>4}{'microbatches/s':>16}{'over torch 1f1b':>17}"
         f"{'(least, most)':>16}{'over its peer':>15}{'over one process':>18}"
-        f"{'ideal utilization':>19}"
+        f"{'ideal utilization':>19}{'this process':>14}"
     )
 
 
@@ -168,4 +175,5 @@ def line(row: Row) -> str:
     return (
         f"{row.contestant:18}{row.stages:>3}{row.microbatches:>4}{row.rate:>16.0f}"
         f"{row.ratio:>16.2f}x{spread:>16}{row.peer:>14.2f}x{row.speedup:>17.2f}x{row.ideal:>19.3f}"
+        f"{row.parent:>14.2f}"
     )

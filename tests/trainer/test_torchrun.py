@@ -36,7 +36,7 @@ def alone():
 
 
 def test_the_command_line_under_torchrun_is_the_same_trainer(alone):
-    where = ["--nproc-per-node=2", "--local-addr=127.0.0.1", "--master-addr=127.0.0.1"]
+    where = ["--standalone", "--nproc-per-node=2", "--local-addr=127.0.0.1"]
     done = run(torchrun(*where, *TRAIN, "--steps", "60"))
     assert done.returncode == 0, done.stderr
     assert record(done.stdout) == alone  # rank 0 alone prints
@@ -71,7 +71,7 @@ SCRIPT = """
 
 def test_workers_env_in_a_script_of_ones_own(tmp_path):
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
-    where = ["--nproc-per-node=2", "--local-addr=127.0.0.1", "--master-addr=127.0.0.1"]
+    where = ["--standalone", "--nproc-per-node=2", "--local-addr=127.0.0.1"]
     command = torchrun(*where, "script.py", "env", "checkpoint")
     done = run(command, cwd=tmp_path)
     first, second = sorted(done.stdout.splitlines())
