@@ -7,8 +7,10 @@ form of a figure is figures.fig.Fig.
 from .bubbles import bubbles, idle_fraction, overhead
 from .curves import curves
 from .gantt import gantt
+from .ledger import method_bytes, stage_bytes
 from .pipe import listing, pipe
 from .replay import replay
+from .segments import held_bars, segment_curve
 from .staleness import staleness_bars
 from .style import Figure, describe, placeholder
 from .walk import Walk, walk
@@ -20,12 +22,16 @@ __all__ = [
     "curves",
     "describe",
     "gantt",
+    "held_bars",
     "idle_fraction",
     "listing",
+    "method_bytes",
     "overhead",
     "pipe",
     "placeholder",
     "replay",
+    "segment_curve",
+    "stage_bytes",
     "staleness_bars",
     "walk",
 ]
