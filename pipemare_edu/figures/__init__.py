@@ -7,6 +7,7 @@ form of a figure is figures.fig.Fig.
 from .bubbles import bubbles, idle_fraction, overhead
 from .curves import curves
 from .gantt import gantt
+from .ladder import ladder
 from .ledger import method_bytes, stage_bytes
 from .pipe import listing, pipe
 from .replay import replay
@@ -24,6 +25,7 @@ __all__ = [
     "gantt",
     "held_bars",
     "idle_fraction",
+    "ladder",
     "listing",
     "method_bytes",
     "overhead",

@@ -31,7 +31,7 @@ SHOWN = {
     "activations": ("activations", "inputs"),
 }
 UNITS = ("bytes", "KB", "MB", "GB", "TB")
-BELOW = {"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0.0, "traceorder": "normal"}
+BELOW = {"orientation": "h", "y": -0.28, "yanchor": "top", "x": 0.0, "traceorder": "normal"}
 
 
 def size(count: float) -> str:
@@ -141,7 +141,7 @@ def filled(look: Look) -> dict[str, Any]:
     return {
         "color": look.colour,
         "pattern": {**hatch, "solidity": 0.25},
-        "line": {"color": look.colour, "width": 1},
+        "line": {"width": 0},  # else a bar of height nothing is a line
     }
 
 

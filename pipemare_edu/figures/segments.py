@@ -33,7 +33,7 @@ def segment_curve(
     root = math.sqrt(stages)
     chosen = slots[segment - 1]
     traces = [
-        _line(fine, by_formula(stages, fine), "P²/S + P S", 0, "solid"),
+        _line(fine, [by_formula(stages, s) for s in fine], "P²/S + P S", 0, "solid"),
         _line([1, stages], [stages * (stages + 1)] * 2, "all kept, counted: P (P+1)", 1, "dash"),
         _line([1, stages], [stages**2] * 2, "all kept, as the paper counts: P²", 3, "dot"),
         _marks(lengths, slots, "counted in the lists", "circle", COLOURS[0], 7),
@@ -78,8 +78,12 @@ def _marks(x: object, y: object, name: str, symbol: str, colour: str, size: int)
         y=y,
         name=name,
         mode="markers",
-        marker={"symbol": symbol, "size": size, "color": colour,
-                "line": {"color": colour, "width": 2}},
+        marker={
+            "symbol": symbol,
+            "size": size,
+            "color": colour,
+            "line": {"color": colour, "width": 2},
+        },
         hovertemplate=f"S = %{{x}}, {name}: %{{y}}<extra></extra>",
     )
 

@@ -136,5 +136,3 @@ def _rows(bill: Bill) -> list[dict[str, int]]:
         bill.recompute,
         held=[held(ops) for ops in lists] or None,
     )
-
-

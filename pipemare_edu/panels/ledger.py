@@ -143,9 +143,7 @@ def figures(bill: Bill, counted: Mapping[Bill, Counted], shown: str) -> dict[str
     beside = bill.beside()
     found = counted.get(bill)
     return {
-        "stages": stage_bytes(
-            bill.rows(), found.run.memory if found else None, shown, bill.label
-        ),
+        "stages": stage_bytes(bill.rows(), found.run.memory if found else None, shown, bill.label),
         "methods": method_bytes(
             {name: other.rows() for name, other in beside.items()},
             {name: counted[o].run.memory for name, o in beside.items() if o in counted},

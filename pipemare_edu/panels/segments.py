@@ -138,7 +138,9 @@ def _chart(pipe: Pipe) -> Figure:
     if pipe.stages > MOST_DRAWN:
         return placeholder(f"A Gantt chart is drawn for at most {MOST_DRAWN} stages", 80)
     timeline, span = pipe.timeline(SLOTS)
-    return gantt(timeline, span=span, title="Each re-run (R) comes a little before its backward (B)")
+    return gantt(
+        timeline, span=span, title="Each re-run (R) comes a little before its backward (B)"
+    )
 
 
 def read(pipe: Pipe) -> str:
