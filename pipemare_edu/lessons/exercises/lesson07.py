@@ -113,8 +113,7 @@ def about_correction(table: Table, found: float) -> str:
 def bill(
     method: str, weights: list[int], depths: list[int], microbatches: int, copies: int
 ) -> dict[str, int]:
-    W = sum(weights)
-    stash = correction = 0
+    W, stash, correction = sum(weights), 0, 0
     for w, depth in zip(weights, depths, strict=True):
         if method == "pipedream":
             stash += w * -(-depth // microbatches)  # rounded up
