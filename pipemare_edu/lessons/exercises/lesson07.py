@@ -91,7 +91,7 @@ def about_stash(table: Table, found: float) -> str:
     w, d, n = table.weights, table.depths, table.microbatches
     if table.method != "pipedream":
         return ", and only pipedream keeps old versions"
-    others = {
+    others: dict[str, Sequence[float]] = {
         "the mean age, and no stage holds a part of a version": [x / n for x in d],
         "rounded down: the oldest version that is still wanted counts": [x // n for x in d],
         "one a microbatch: a version is made every N microbatches": d,
