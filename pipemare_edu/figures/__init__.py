@@ -8,8 +8,10 @@ from .bubbles import bubbles, idle_fraction, overhead
 from .curves import curves
 from .gantt import gantt
 from .ladder import ladder
+from .ledger import method_bytes, stage_bytes
 from .pipe import listing, pipe
 from .replay import replay
+from .segments import held_bars, segment_curve
 from .staleness import staleness_bars
 from .style import Figure, describe, placeholder
 from .walk import Walk, walk
@@ -21,13 +23,17 @@ __all__ = [
     "curves",
     "describe",
     "gantt",
+    "held_bars",
     "idle_fraction",
     "ladder",
     "listing",
+    "method_bytes",
     "overhead",
     "pipe",
     "placeholder",
     "replay",
+    "segment_curve",
+    "stage_bytes",
     "staleness_bars",
     "walk",
 ]

@@ -24,6 +24,7 @@ STEPS = {
     "00.first": (40, 40, 40, 40),
     "00.live": (400, 400, 800, 800),
     "01.measure": (10, 20, 20, 20),
+    "07.seeds": (400, 400, 400, 400),
 }
 
 _BINDER = ("BINDER_SERVICE_HOST", "BINDER_LAUNCH_HOST", "BINDER_REPO_URL")

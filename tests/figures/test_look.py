@@ -12,15 +12,21 @@ from pipemare_edu.figures import (
     curves,
     describe,
     gantt,
+    held_bars,
     ladder,
     listing,
+    method_bytes,
     pipe,
     placeholder,
+    segment_curve,
+    stage_bytes,
     staleness_bars,
     walk,
 )
 from pipemare_edu.figures.style import COLOURS, GREY
 from pipemare_edu.plan.clock import simulate
+from pipemare_edu.plan.held import peaks
+from pipemare_edu.plan.ledger import ledger
 from pipemare_edu.plan.schedules import schedule
 from pipemare_edu.trainer.run import Staleness
 
@@ -30,6 +36,10 @@ FIGURES = [
     curves({}),
     staleness_bars(Staleness()),
     placeholder("Nothing yet", 100),
+    stage_bytes(ledger([8, 8], [3, 1], 1)),
+    method_bytes({"GPipe": ledger([8, 8], [0, 0], 1)}),
+    segment_curve(2, [6, 6], 1, ran=6),
+    held_bars(peaks([3, 1], 1), [3, 1], 1),
     bubbles(3, 2, 0.5),
     pipe(walk(["F0 B0 U0"]), 2),
     listing(walk(["F0 B0 U0"]), 2),
