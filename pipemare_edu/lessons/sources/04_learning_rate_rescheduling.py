@@ -204,8 +204,9 @@ predict(LIVES, 3)
 # END SOLUTION
 
 # %% [markdown]
-# These nine runs are *shipped*: they were made with the same trainer on another machine, and are
-# drawn pale. Click Run to see them. Choose "live" to train here; live runs are drawn over them.
+# These nine runs are *shipped*: they were made before, with the same trainer, and come with the
+# course. Click Run to see them. Choose "live" to train here: live runs are drawn over the shipped
+# ones, which turn pale.
 
 # %%
 race = panels.Race()
