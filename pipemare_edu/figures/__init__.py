@@ -4,12 +4,15 @@ Each figure says its message in its title and carries a description in words (`d
 form of a figure is figures.fig.Fig.
 """
 
+from .annealing import annealing
 from .bubbles import bubbles, idle_fraction, overhead
 from .curves import curves
 from .gantt import gantt
 from .ladder import ladder
 from .ledger import method_bytes, stage_bytes
 from .pipe import listing, pipe
+from .race import Racer, race
+from .rates import rate_curves
 from .replay import replay
 from .segments import held_bars, segment_curve
 from .staleness import staleness_bars
@@ -18,7 +21,9 @@ from .walk import Walk, walk
 
 __all__ = [
     "Figure",
+    "Racer",
     "Walk",
+    "annealing",
     "bubbles",
     "curves",
     "describe",
@@ -31,6 +36,8 @@ __all__ = [
     "overhead",
     "pipe",
     "placeholder",
+    "race",
+    "rate_curves",
     "replay",
     "segment_curve",
     "stage_bytes",

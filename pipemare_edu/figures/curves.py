@@ -52,9 +52,9 @@ def curves(
     )
 
 
-def bucket(run: Run) -> int:
+def bucket(run: Run, most: int = POINTS) -> int:
     """Steps in one drawn point: a power of two, so that a growing curve seldom changes its past."""
-    return 2 ** max(0, math.ceil(math.log2(max(1, run.steps) / POINTS)))
+    return 2 ** max(0, math.ceil(math.log2(max(1, run.steps) / most)))
 
 
 def _by_method(runs: Iterable[Run]) -> dict[str, Run]:
@@ -77,9 +77,9 @@ def _finite(losses: Sequence[float]) -> np.ndarray:
     return values
 
 
-def _points(run: Run) -> tuple[np.ndarray, np.ndarray]:
+def points(run: Run, most: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
     """(steps done, mean loss) of each bucket; the last may be a part of one."""
-    values, size = _finite(run.losses), bucket(run)
+    values, size = _finite(run.losses), bucket(run, most)
     starts = np.arange(0, len(values), size)
     ends = np.minimum(starts + size, len(values))
     sums = np.add.reduceat(values, starts) if len(values) else values
@@ -88,7 +88,7 @@ def _points(run: Run) -> tuple[np.ndarray, np.ndarray]:
 
 def _traces(i: int, label: str, run: Run) -> Iterator[go.Scatter]:
     colour = COLOURS[i % len(COLOURS)]
-    x, y = _points(run)
+    x, y = points(run)
     if run.diverged and len(x):
         y[-1] = _finite(run.losses)[-1]
     yield go.Scatter(
@@ -188,7 +188,7 @@ def _message(named: Mapping[str, Run], metric: str) -> str:
 def _words(label: str, run: Run, metric: str) -> str:
     if not run.losses:
         return f"{label}: no step done yet."
-    x, y = _points(run)
+    x, y = points(run)
     kept = [number(y[n]) for n in sorted({0, len(y) // 2, len(y) - 1})]
     text = f"{label}: {run.status} after {run.steps} steps, training loss {' to '.join(kept)}"
     if run.diverged:

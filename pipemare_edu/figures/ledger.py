@@ -221,7 +221,7 @@ def _diamonds(heights: Mapping[str, float], unit: str) -> go.Scatter:
 def _above(name: str, height: float, times: float) -> dict[str, Any]:
     text = f"{times:.2f} ×"
     return {"x": name, "y": height, "text": text, "showarrow": False, "yanchor": "bottom",
-            "yshift": 9}  # fmt: skip
+            "yshift": 12}  # fmt: skip
 
 
 def _method_message(times: Mapping[str, float], shown: str) -> str:
