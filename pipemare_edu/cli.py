@@ -1,4 +1,4 @@
-"""python -m pipemare_edu train | compare | bench | doctor | lab"""
+"""python -m pipemare_edu train | compare | reproduce | bench | doctor | lab"""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from . import __version__
 from .errors import PipelineError
+from .reproduce import command as reproduction
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
     many.add_argument("--methods", type=_words, help="names, comma-separated (all of them)")
     many.add_argument("--seeds", type=_count, default=3, help="seeds 0, 1, ... (3)")
     many.add_argument("--jobs", type=_count, help="runs side by side (as many as cores)")
+    reproduction.add(commands, _count)
     bench = commands.add_parser("bench", help="measure what the engine costs")
     bench.add_argument("what", choices=["engine"])
     bench.add_argument("--rounds", type=_count, default=9, help="alternated rounds (9)")
@@ -140,7 +142,8 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
 def train(args: argparse.Namespace, _: list[str]) -> int:
     from tqdm import tqdm
 
-    from .compare import methods_for, record
+    from .compare import methods_for
+    from .runs import record
     from .trainer.session import last
     from .training import prepare
 
@@ -234,6 +237,13 @@ def compare(args: argparse.Namespace, _: list[str]) -> int:
     return 0
 
 
+def reproduce(args: argparse.Namespace, _: list[str]) -> int:
+    records = reproduction.reproduce(args)
+    if args.json:
+        _print_json("reproduce", args, records)
+    return 0
+
+
 def bench(args: argparse.Namespace, _: list[str]) -> int:
     from .bench import engine, heading, line
 
@@ -260,7 +270,14 @@ def lab(args: argparse.Namespace, rest: list[str]) -> int:
     return open_lab(rest)
 
 
-COMMANDS = {"train": train, "compare": compare, "bench": bench, "doctor": doctor, "lab": lab}
+COMMANDS = {
+    "train": train,
+    "compare": compare,
+    "reproduce": reproduce,
+    "bench": bench,
+    "doctor": doctor,
+    "lab": lab,
+}
 
 
 def _print_json(command: str, args: argparse.Namespace, runs: list[Any]) -> None:

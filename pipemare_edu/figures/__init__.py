@@ -8,13 +8,16 @@ from .bubbles import bubbles, idle_fraction, overhead
 from .curves import curves
 from .gantt import gantt
 from .pipe import listing, pipe
+from .race import Track, race
 from .replay import replay
+from .scores import scores
 from .staleness import staleness_bars
 from .style import Figure, describe, placeholder
 from .walk import Walk, walk
 
 __all__ = [
     "Figure",
+    "Track",
     "Walk",
     "bubbles",
     "curves",
@@ -25,7 +28,9 @@ __all__ = [
     "overhead",
     "pipe",
     "placeholder",
+    "race",
     "replay",
+    "scores",
     "staleness_bars",
     "walk",
 ]

@@ -15,6 +15,8 @@ from pipemare_edu.figures import (
     listing,
     pipe,
     placeholder,
+    race,
+    scores,
     staleness_bars,
     walk,
 )
@@ -31,6 +33,8 @@ FIGURES = [
     bubbles(3, 2, 0.5),
     pipe(walk(["F0 B0 U0"]), 2),
     listing(walk(["F0 B0 U0"]), 2),
+    scores({}, "accuracy"),
+    race({}, "accuracy", "steps"),
 ]
 
 
