@@ -1,4 +1,4 @@
-"""python -m pipemare_edu train | compare | bench | doctor | lab"""
+"""python -m pipemare_edu train | compare | reproduce | bench | doctor | lab"""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from . import __version__
 from .errors import PipelineError
+from .reproduce import command as reproduction
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,6 +63,9 @@ def parser() -> argparse.ArgumentParser:
     many.add_argument("--jobs", type=_count, help="runs side by side (as many as cores)")
     bench = commands.add_parser("bench", help="measure what the engines cost")
     bench.add_argument("what", choices=["engine", "pipeline", "startup", "gpu"])
+    reproduction.add(commands, _count)
+    bench = commands.add_parser("bench", help="measure what the engine costs")
+    bench.add_argument("what", choices=["engine"])
     bench.add_argument("--rounds", type=_count, default=9, help="alternated rounds (9)")
     bench.add_argument("--json", action="store_true", help="end with one JSON line")
     commands.add_parser("doctor", help="what this machine has, and what works on it")
@@ -140,7 +144,8 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
 def train(args: argparse.Namespace, _: list[str]) -> int:
     from tqdm import tqdm
 
-    from .compare import methods_for, record
+    from .compare import methods_for
+    from .runs import record
     from .trainer.session import last
     from .training import prepare
 
@@ -234,6 +239,13 @@ def compare(args: argparse.Namespace, _: list[str]) -> int:
     return 0
 
 
+def reproduce(args: argparse.Namespace, _: list[str]) -> int:
+    records = reproduction.reproduce(args)
+    if args.json:
+        _print_json("reproduce", args, records)
+    return 0
+
+
 def bench(args: argparse.Namespace, _: list[str]) -> int:
     from importlib import import_module
 
@@ -261,7 +273,14 @@ def lab(args: argparse.Namespace, rest: list[str]) -> int:
     return open_lab(rest)
 
 
-COMMANDS = {"train": train, "compare": compare, "bench": bench, "doctor": doctor, "lab": lab}
+COMMANDS = {
+    "train": train,
+    "compare": compare,
+    "reproduce": reproduce,
+    "bench": bench,
+    "doctor": doctor,
+    "lab": lab,
+}
 
 
 def _print_json(command: str, args: argparse.Namespace, runs: list[Any]) -> None:

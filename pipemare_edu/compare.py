@@ -1,57 +1,24 @@
-"""All methods over seeds, side by side: runs as records, records as a table."""
+"""All methods over seeds, side by side: records of runs as a table."""
 
 from __future__ import annotations
 
-import math
-import multiprocessing
-import signal
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
-import cloudpickle
-
 from . import tasks
+from .plan.copies import counted_factor
+from .runs import Record, Work, finite, record, side_by_side
 from .trainer.methods import Depth, Method
 from .trainer.registry import named
-from .trainer.run import Run
 from .training import prepare, scaled
 
-Record = dict[str, Any]
-
-
-def record(run: Run, method: str, seed: int) -> Record:
-    """A run as one JSON object (DESIGN.md section 9); stages count from 1, steps are numbers of
-    updates done, and a number that is not finite is None."""
-    diverged = None
-    if run.diverged is not None:
-        step, stage, what = run.diverged
-        diverged = {"step": step, "stage": stage + 1, "what": what}
-    return finite(
-        {
-            "method": method,
-            "seed": seed,
-            "status": run.status,
-            "steps": run.steps,
-            "loss": run.losses[-1] if run.losses else None,
-            "metrics": run.metrics,
-            "diverged": diverged,
-            "staleness": asdict(run.staleness),
-            "utilization": asdict(run.utilization),
-            "memory": run.memory,
-            "seconds": run.seconds,
-        }
-    )
-
-
-def finite(value: Any) -> Any:
-    """`value` with every number that is not finite replaced by None."""
-    if isinstance(value, dict):
-        return {k: finite(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(v) for v in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+__all__ = [
+    "HEAD", "LEGEND", "Record", "compare", "final", "finite", "memory_factor", "methods_for",
+    "record", "table",
+]  # fmt: skip
 
 
 def methods_for(
@@ -97,37 +64,12 @@ def _records(
     options: dict[str, Any],
 ) -> Iterator[Record]:
     work = [
-        (task, name, method, seed, options) for name, method in methods for seed in range(seeds)
+        Work(task, name, method, seed, options) for name, method in methods for seed in range(seeds)
     ]
-    if jobs == 1:
-        for item in work:
-            result = _one(item)
-            yield result
-            if result["status"] == "cancelled":
-                return
-        return
-    context = multiprocessing.get_context("spawn")  # torch and fork do not go well together
-    with context.Pool(min(jobs, len(work)), initializer=_ignore_interrupts) as pool:
-        # cloudpickle sends a method class from a notebook cell or a script by value.
-        yield from pool.imap_unordered(_unpickled, map(cloudpickle.dumps, work))
-
-
-def _unpickled(item: bytes) -> Record:
-    try:
-        return _one(cloudpickle.loads(item))
-    except Exception as error:
-        error.__dict__.pop("run", None)  # it does not travel, and would hide the error
-        raise
-
-
-def _one(item: tuple[str, str, Method, int, dict[str, Any]]) -> Record:
-    task, name, method, seed, options = item
-    return record(prepare(task, method, seed=seed, **options).fit(), name, seed)
-
-
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches every process of the terminal; the parent alone decides what it means."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with closing(side_by_side(work, jobs)) as reports:
+        for _, report in reports:
+            if not isinstance(report, float):
+                yield report
 
 
 HEAD = ("method", "mean", "spread", "diverged", "staleness", "utilization", "memory", "seconds")
@@ -183,6 +125,4 @@ def final(r: Record, score: str) -> float:
 
 def memory_factor(r: Record) -> float:
     """All weight-sized memory over what every method has: weights, gradients, optimizer."""
-    total = {kind: sum(stage[kind] for stage in r["memory"]) for kind in r["memory"][0]}
-    base = total["weights"] + total["gradients"] + total["optimizer"]
-    return (base + total["stash"] + total["correction"]) / base
+    return counted_factor(r["memory"])

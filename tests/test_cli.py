@@ -99,6 +99,14 @@ MORE = {
     "seed -1": ("train digits --seed -1", "seed is -1"),
     "seed word": ("train digits --seed x", "'x'"),
     "seed too large": ("train digits --seed 99999999999999999999999", "seed is 9999"),
+    "unknown preset": ("reproduce --preset ful", "unknown preset 'ful': did you mean 'full'"),
+    "reproduce nothing": ("reproduce --task word", "unknown task 'word': did you mean 'words'"),
+    "reproduce no seeds": ("reproduce --seeds 0", "'0' is neither a number nor a list"),
+    "reproduce a seed twice": ("reproduce --seeds 10,10", "'10,10' names a seed twice"),
+    "reproduce a seed": ("reproduce --seeds 1,99999999999999999999", "seed is 9999"),
+    "share": ("reproduce --share 95", "'95' is not a share"),
+    "reproduce in a file": ("reproduce --out /dev/null", "/dev/null"),
+    "paper without files": ("reproduce --preset paper-cifar10", "cifar10:FOLDER, a folder with"),
     "no task": ("train", "task"),
     "no command": ("", "command"),
     "unknown command": ("trian digits", "trian"),
@@ -108,7 +116,8 @@ MORE = {
 
 
 @pytest.mark.parametrize(("arguments", "message"), MORE.values(), ids=MORE)
-def test_more_bad_input(arguments, message, capfd, monkeypatch) -> None:
+def test_more_bad_input(arguments, message, capfd, monkeypatch, tmp_path) -> None:
+    monkeypatch.chdir(tmp_path)
     worked = no_work(monkeypatch)
     status, out, err = run(capfd, *arguments.split())
     assert not worked
@@ -180,6 +189,41 @@ def test_compare_prints_a_table_and_one_json_line(capfd) -> None:
     delays = result["runs"][2]["staleness"]["forward"]
     assert [d["mean"] for d in delays] == [3.0, 2.0, 1.0, 0.0]
     assert all(set(RUN_KEYS) == set(r) for r in result["runs"])
+
+
+def test_reproduce_writes_a_report_and_ends_with_one_json_line(capfd, tmp_path) -> None:
+    status, out, err = run(
+        capfd, *"reproduce --task regression --seeds 10,12 --steps 6 --jobs 1 --json".split(),
+        "--out", str(tmp_path),
+    )  # fmt: skip
+    assert status == 0 and "Traceback" not in err
+    assert all((tmp_path / f"report.{kind}").stat().st_size for kind in ("md", "csv", "html"))
+    line = strict(out.splitlines()[-1])
+    assert list(line) == ["command", "version", "config", "runs"]
+    assert line["command"] == "reproduce" and line["config"]["preset"] == "quick"
+    assert [(r["task"], r["seed"]) for r in line["runs"]] == [
+        ("regression", s) for s in (10, 12)
+    ] * 6
+    assert set(line["runs"][0]) == {"task", *RUN_KEYS}
+    assert f"report: {tmp_path}" in out and "pipemare-t1t2" in out and "interrupted" not in out
+
+
+def test_an_error_in_reproduce_leaves_a_report_and_is_one_line(
+    capfd, tmp_path, monkeypatch
+) -> None:
+    original, count = Session.chunks, []
+
+    def second_fails(self, *args):
+        count.append(1)
+        if len(count) == 2:
+            raise pm.PipelineError("the second run failed")
+        return original(self, *args)
+
+    monkeypatch.setattr(Session, "chunks", second_fails)
+    arguments = "reproduce --task regression --seeds 1 --steps 6 --jobs 1 --out".split()
+    status, _, err = run(capfd, *arguments, str(tmp_path))
+    assert status == 1 and err.splitlines()[-1] == "error: the second run failed"
+    assert "1 of 6 runs" in (tmp_path / "report.md").read_text()
 
 
 def test_a_method_registered_outside_is_known_by_name(capfd, monkeypatch) -> None:
@@ -267,6 +311,18 @@ def test_ctrl_c_while_compare_starts_its_processes() -> None:
     status, out, err, left = interrupted(command, r"0/400")
     assert status == 0 and "Traceback" not in err and not left
     assert re.search(r"interrupted: \d+ of 400 runs", out)
+
+
+@needs_proc
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_in_reproduce_writes_the_report_of_what_there_is(jobs, tmp_path) -> None:
+    command = f"reproduce --task regression --steps 40 --seeds 400 --jobs {jobs} --json"
+    status, out, err, left = interrupted(f"{command} --out {tmp_path}", r"[1-9]\d*\.\d of 2400")
+    assert status == 0 and "Traceback" not in err and not left
+    assert re.search(r"interrupted: [1-9]\d* of 2400 runs are kept; the same command goes on", out)
+    kept = len(list((tmp_path / "runs").glob("*.json")))
+    assert kept == len(strict(out.splitlines()[-1])["runs"])
+    assert f"{kept} of 2400 runs" in (tmp_path / "report.md").read_text()
 
 
 def test_stdout_closed_early_is_no_traceback() -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import pipemare_edu as pm
-from pipemare_edu.compare import compare, final, finite, memory_factor, methods_for, record, table
+from pipemare_edu.compare import compare, final, memory_factor, methods_for, table
+from pipemare_edu.runs import Work, finite, record, side_by_side
 
 ROOT = str(Path(pm.__file__).resolve().parent.parent)
 SMALL = {"steps": 16, "stages": 4}
@@ -68,14 +69,15 @@ def test_a_cancelled_run_and_no_run_at_all_make_a_table_too() -> None:
 def test_comparing_stops_after_a_cancelled_run(monkeypatch) -> None:
     from pipemare_edu import training
 
-    original = training.Job.fit
+    original = training.Job.chunks
 
     def cancelled(self):
-        run = original(self)
-        run.status = "cancelled"
-        return run
+        for run in original(self):
+            if run.status == "done":
+                run.status = "cancelled"
+            yield run
 
-    monkeypatch.setattr(training.Job, "fit", cancelled)
+    monkeypatch.setattr(training.Job, "chunks", cancelled)
     methods = methods_for("regression", ["gpipe"], SMALL)
     assert len(list(compare("regression", methods, 3, **SMALL))) == 1
 
@@ -138,6 +140,20 @@ def test_a_run_that_raises_in_its_process_comes_back_as_the_error(tmp_path) -> N
     """Not as a parent that waits for ever."""
     out = script(SCRIPT.format(rate="raise LookupError('no rate')"), tmp_path / "mine.py")
     assert "StageError" in out and "no rate" in out
+
+
+def test_a_process_that_is_ended_from_outside_comes_back_as_an_error(tmp_path) -> None:
+    """As when memory runs out."""
+    out = script(SCRIPT.format(rate="__import__('os')._exit(9)"), tmp_path / "mine.py")
+    assert out.startswith("PipelineError a process that trained was ended from outside")
+
+
+def test_runs_tell_how_far_they_are_and_then_their_record() -> None:
+    [(name, method)] = methods_for("regression", ["gpipe"], SMALL)
+    reports = list(side_by_side([Work("regression", name, method, 0, SMALL)], jobs=1))
+    *shares, (place, last) = reports
+    assert {p for p, _ in reports} == {0} and last["steps"] == 16 and place == 0
+    assert [s for _, s in shares] == sorted(s for _, s in shares) and shares[-1][1] == 1.0
 
 
 def test_case_19_a_method_defined_in_a_cell_works_side_by_side() -> None:

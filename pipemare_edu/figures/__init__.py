@@ -5,6 +5,7 @@ form of a figure is figures.fig.Fig.
 """
 
 from .annealing import annealing
+from .arrivals import Track, arrivals
 from .bubbles import bubbles, idle_fraction, overhead
 from .curves import curves
 from .gantt import gantt
@@ -14,6 +15,7 @@ from .pipe import listing, pipe
 from .race import Racer, race
 from .rates import rate_curves
 from .replay import replay
+from .scores import scores
 from .segments import held_bars, segment_curve
 from .staleness import staleness_bars
 from .style import Figure, describe, placeholder
@@ -22,8 +24,10 @@ from .walk import Walk, walk
 __all__ = [
     "Figure",
     "Racer",
+    "Track",
     "Walk",
     "annealing",
+    "arrivals",
     "bubbles",
     "curves",
     "describe",
@@ -39,6 +43,7 @@ __all__ = [
     "race",
     "rate_curves",
     "replay",
+    "scores",
     "segment_curve",
     "stage_bytes",
     "staleness_bars",

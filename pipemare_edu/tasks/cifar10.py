@@ -3,8 +3,9 @@
 Each file is a pickle, and a pickle can run any program.  So these are read by an unpickler that
 makes plain values and numpy arrays and refuses all else.
 
-The setting is the paper's as we recall it (107 stages, 8 microbatches, D = 0.5, no T3), but for the
-rate, which falls along a cosine.  It was not run here: that takes a day of a GPU.
+The setting is the paper's as we recall it: 107 stages, 8 microbatches, momentum SGD whose rate
+falls in steps, K a quarter of the first of them, D = 0.5, no T3.  Images are not augmented, so less
+than the paper's accuracy is to be expected.  It was not run here: that takes a day of a GPU.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from torch.nn.functional import cross_entropy
 
 from ..models.resnet import resnet
 from ..trainer.registry import Fixes
-from .task import Setting, Task, accuracy, sgd_cosine
+from .task import Setting, Task, accuracy
 
 TRAIN = [f"data_batch_{k}" for k in range(1, 6)]
 TEST = ["test_batch"]
@@ -89,6 +90,16 @@ def load(folder: str | Path) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tenso
     return parts[0], parts[1]
 
 
+FIRST = 0.4  # of the steps are at the full rate
+
+
+def sgd_in_steps(named: Any, rate: float, steps: int) -> Any:
+    """SGD with momentum 0.9 and weight decay 5e-4, the rate a tenth after 40 % and after 80 %."""
+    optimizer = torch.optim.SGD(named, lr=rate, momentum=0.9, weight_decay=5e-4)
+    falls = [round(FIRST * steps), round(2 * FIRST * steps)]
+    return optimizer, torch.optim.lr_scheduler.MultiStepLR(optimizer, falls)
+
+
 def task(name: str, folder: str) -> Task:
     train, test = load(folder)
     steps = max(1, 200 * len(train[0]) // 128)
@@ -102,9 +113,10 @@ def task(name: str, folder: str) -> Task:
         score="accuracy",
         settings={
             "resnet50": Setting(
-                partial(resnet, 50), sgd_cosine,
+                partial(resnet, 50), sgd_in_steps,
                 stages=107, microbatches=8, batch=128, steps=steps, rate=0.1,
-                fixes=Fixes(t1=max(1, steps // 4), t2=0.5), about="ResNet-50, 107 stages",
+                fixes=Fixes(t1=max(1, round(FIRST * steps / 4)), t2=0.5),
+                about="ResNet-50, 107 stages",
             ),
         },
         at_once=250,

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from pipemare_edu.figures import (
+    arrivals,
     bubbles,
     curves,
     describe,
@@ -18,6 +19,7 @@ from pipemare_edu.figures import (
     method_bytes,
     pipe,
     placeholder,
+    scores,
     segment_curve,
     stage_bytes,
     staleness_bars,
@@ -43,6 +45,8 @@ FIGURES = [
     bubbles(3, 2, 0.5),
     pipe(walk(["F0 B0 U0"]), 2),
     listing(walk(["F0 B0 U0"]), 2),
+    scores({}, "accuracy"),
+    arrivals({}, "accuracy", "steps"),
 ]
 
 

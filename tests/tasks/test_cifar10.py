@@ -66,6 +66,18 @@ def test_a_task_by_name_and_folder_trains(folder):
     assert run.status == "done" and tasks.get(name).samples == 20
 
 
+def test_the_rate_falls_in_steps_and_t1_takes_a_quarter_of_the_first(folder):
+    setting = tasks.get(f"cifar10:{folder}").setting()
+    optimizer, scheduler = setting.optimizer([torch.zeros(1, requires_grad=True)], 0.1, 100)
+    rates = []
+    for _ in range(100):
+        rates.append(scheduler.get_last_lr()[0])
+        optimizer.step()
+        scheduler.step()
+    assert rates == pytest.approx([0.1] * 40 + [0.01] * 40 + [0.001] * 20)
+    assert setting.fixes.t1 == round(setting.steps / 10) and optimizer.defaults["momentum"] == 0.9
+
+
 def test_a_missing_file_is_named(folder):
     (folder / "data_batch_3").unlink()
     with pytest.raises(ValueError, match="data_batch_3: No such file.*data_batch_1 ... data_"):

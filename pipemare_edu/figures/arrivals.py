@@ -1,0 +1,125 @@
+"""How soon the runs of several methods got how far."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import plotly.graph_objects as go
+
+from .curves import MARKS
+from .style import COLOURS, DASHES, GREY, Figure, axis, figure, listed, number
+
+
+class Track(NamedTuple):
+    """One run: how good it was at which times.  diverged: did it end so?"""
+
+    times: Sequence[float]
+    scores: Sequence[float]
+    diverged: bool = False
+
+
+def arrivals(
+    runs: Mapping[str, Sequence[Track]],
+    metric: str,
+    unit: str,
+    target: float | None = None,
+    title: str | None = None,
+) -> Figure:
+    """How good every run was over the time that it took: a line per run, times on a log scale.
+
+    target  a score to be reached, drawn as a level
+    """
+    traces = [
+        trace
+        for i, (name, tracks) in enumerate(runs.items())
+        for n, track in enumerate(tracks)
+        for trace in _track(i, name, track, first=n == 0)
+    ]
+    level: dict[str, Any] = {}
+    if target is not None:
+        line = {"color": GREY, "dash": "dot", "width": 1.5}
+        text = {"text": f"target {number(target)}", "textposition": "start", "yanchor": "top"}
+        level["shapes"] = [
+            {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": target, "y1": target,
+             "line": line, "label": text}
+        ]  # fmt: skip
+    return figure(
+        traces or [go.Scatter(showlegend=False)],
+        title or _soonest(runs, target),
+        f"{metric} of every run over {unit}. {_arrivals(runs, target)}",
+        height=380,
+        xaxis=axis(unit, type="log", nticks=8),
+        yaxis=axis(metric, rangemode="tozero"),
+        legend={"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0.0},
+        margin={"l": 60, "r": 15, "t": 45, "b": 85},
+        **level,
+    )
+
+
+def _track(i: int, name: str, track: Track, first: bool) -> list[go.Scatter]:
+    colour = COLOURS[i % len(COLOURS)]
+    line = go.Scatter(
+        x=list(track.times),
+        y=list(track.scores),
+        name=name,
+        legendgroup=name,
+        showlegend=first,
+        mode="lines+markers",
+        opacity=0.75,
+        line={"color": colour, "dash": DASHES[i % len(DASHES)], "width": 1.5},
+        marker={"symbol": MARKS[i % len(MARKS)], "size": 5},
+        hovertemplate=f"{name}, time %{{x:.4g}}: %{{y:.4g}}<extra></extra>",
+    )
+    if not track.diverged or not track.times:
+        return [line]
+    cross = go.Scatter(
+        x=[track.times[-1]],
+        y=[track.scores[-1]],
+        name=f"{name}: diverged",
+        legendgroup=name,
+        showlegend=False,
+        mode="markers",
+        marker={"symbol": "x", "size": 11, "color": colour},
+        hovertemplate=f"{name}: diverged<extra></extra>",
+    )
+    return [line, cross]
+
+
+def arrival(track: Track, target: float) -> float | None:
+    """When a run first shows `target`; None if it never does, or diverges."""
+    if track.diverged:
+        return None
+    pairs = zip(track.times, track.scores, strict=True)
+    return next((time for time, score in pairs if score >= target), None)
+
+
+def _mean_arrivals(
+    runs: Mapping[str, Sequence[Track]], target: float | None
+) -> dict[str, tuple[float, int, int]]:
+    """{method: (mean time of the runs that arrive, how many those are, how many there are)}."""
+    out = {}
+    for name, tracks in runs.items():
+        times = [arrival(t, target) for t in tracks] if target is not None else []
+        there = [time for time in times if time is not None]
+        if there:
+            out[name] = (statistics.mean(there), len(there), len(tracks))
+    return out
+
+
+def _soonest(runs: Mapping[str, Sequence[Track]], target: float | None) -> str:
+    found = _mean_arrivals(runs, target)
+    sure = {name: mean for name, (mean, there, count) in found.items() if there == count}
+    if target is None or not sure:
+        return "No method reaches the target in every run" if target else "How good, how soon"
+    first = min(sure, key=lambda name: sure[name])
+    return f"{first} is the first to reach {number(target)} in every run"
+
+
+def _arrivals(runs: Mapping[str, Sequence[Track]], target: float | None) -> str:
+    found = _mean_arrivals(runs, target)
+    if target is None:
+        return "No target is known yet."
+    parts = [f"{m} {number(t)} ({n} of {k} runs)" for m, (t, n, k) in found.items()]
+    return f"Mean time to {number(target)}: {listed(parts)}." if parts else "None gets there."

@@ -1,0 +1,60 @@
+"""How runs ended and how soon: means, crosses, targets, and the same in words."""
+
+from __future__ import annotations
+
+from pipemare_edu.figures import Track, arrivals, describe, scores
+from pipemare_edu.figures.arrivals import arrival
+
+ENDS = {"GPipe": [98.0, 99.0], "PipeMare naive": [None, 10.0], "PipeMare T1": []}
+
+
+def test_bars_are_means_in_which_a_diverged_run_counts_0():
+    bars, *dots = scores(ENDS, "accuracy").data
+    assert list(bars.x) == ["GPipe", "PipeMare<br>naive"] and list(bars.y) == [98.5, 5.0]
+    assert [list(d.y) for d in dots] == [[98.0, 99.0], [0.0, 10.0]]
+    assert list(dots[1].marker.symbol) == ["x", "circle"]
+
+
+def test_the_message_names_the_best_and_the_worst():
+    figure = scores(ENDS, "accuracy")
+    assert figure.layout.title.text == "GPipe ends at accuracy 98.5, PipeMare naive at 5"
+    assert "PipeMare naive 5 (1 of 2 diverged) and PipeMare T1 has no run" in describe(figure)
+    assert scores({}, "accuracy").layout.title.text == "No run has ended yet"
+
+
+def test_the_reported_panel_has_a_scale_of_its_own_and_the_same_colours():
+    figure = scores(ENDS, "accuracy", {"PipeMare naive": 34.5, "GPipe": None}, "reported: BLEU")
+    ours, theirs = figure.data[0], figure.data[-1]
+    assert theirs.yaxis == "y2" and list(theirs.y) == [34.5]
+    assert theirs.marker.color[0] == ours.marker.color[1]
+    assert figure.layout.yaxis2.title.text == "reported: BLEU"
+    assert "Beside it, reported: BLEU: PipeMare naive 34.5." in describe(figure)
+
+
+RUNS = {
+    "GPipe": [Track([10, 20, 40], [50, 96, 99]), Track([10, 20, 40], [50, 60, 99])],
+    "PipeMare": [Track([1, 2, 4], [50, 60, 96]), Track([1, 2, 4], [50, 60, 97])],
+    "naive": [Track([1, 2], [99, 1], diverged=True)],
+}
+
+
+def test_a_line_a_run_and_a_cross_where_it_diverged():
+    figure = arrivals(RUNS, "accuracy", "steps of GPipe", 95.0)
+    assert [t.name for t in figure.data if t.mode != "markers"] == [
+        "GPipe", "GPipe", "PipeMare", "PipeMare", "naive",
+    ]  # fmt: skip
+    assert [t.showlegend for t in figure.data] == [True, False, True, False, True, False]
+    assert figure.data[-1].marker.symbol == "x" and list(figure.data[-1].x) == [2]
+    assert figure.layout.shapes[0].y0 == 95.0 and figure.layout.xaxis.type == "log"
+
+
+def test_who_arrives_first():
+    figure = arrivals(RUNS, "accuracy", "steps of GPipe", 95.0)
+    assert figure.layout.title.text == "PipeMare is the first to reach 95 in every run"
+    assert "GPipe 30 (2 of 2 runs) and PipeMare 4 (2 of 2 runs)" in describe(figure)
+    assert arrival(RUNS["naive"][0], 95.0) is None, "it diverged"
+
+
+def test_nobody_arrives_and_no_target_is_known():
+    assert "No method reaches" in arrivals(RUNS, "accuracy", "steps", 100.0).layout.title.text
+    assert "No target is known yet" in describe(arrivals({}, "accuracy", "steps"))
