@@ -6,22 +6,29 @@ form of a figure is figures.fig.Fig.
 
 from .bubbles import bubbles, idle_fraction, overhead
 from .curves import curves
+from .discrepancy import discrepancy_bars
+from .discrepancy_map import discrepancy_map
 from .gantt import gantt
 from .pipe import listing, pipe
 from .replay import replay
 from .staleness import staleness_bars
 from .style import Figure, describe, placeholder
+from .velocity import course, moves
 from .walk import Walk, walk
 
 __all__ = [
     "Figure",
     "Walk",
     "bubbles",
+    "course",
     "curves",
     "describe",
+    "discrepancy_bars",
+    "discrepancy_map",
     "gantt",
     "idle_fraction",
     "listing",
+    "moves",
     "overhead",
     "pipe",
     "placeholder",

@@ -3,18 +3,27 @@ widgets."""
 
 from .base import Goal, Panel
 from .debugger import StepDebugger, step_debugger
+from .discrepancy_map import DiscrepancyMap, discrepancy_map
+from .gradient_discrepancy import GradientDiscrepancy, gradient_discrepancy
 from .live import LiveTraining, live_training
 from .schedules import ScheduleLab, schedule_lab
 from .shown import Shown
+from .velocity import Velocity, velocity
 
 __all__ = [
+    "DiscrepancyMap",
     "Goal",
+    "GradientDiscrepancy",
     "LiveTraining",
     "Panel",
     "ScheduleLab",
     "Shown",
     "StepDebugger",
+    "Velocity",
+    "discrepancy_map",
+    "gradient_discrepancy",
     "live_training",
     "schedule_lab",
     "step_debugger",
+    "velocity",
 ]
