@@ -9,6 +9,7 @@ from .curves import curves
 from .discrepancy import discrepancy_bars
 from .discrepancy_map import discrepancy_map
 from .gantt import gantt
+from .ladder import ladder
 from .pipe import listing, pipe
 from .replay import replay
 from .staleness import staleness_bars
@@ -27,6 +28,7 @@ __all__ = [
     "discrepancy_map",
     "gantt",
     "idle_fraction",
+    "ladder",
     "listing",
     "moves",
     "overhead",
