@@ -77,7 +77,7 @@ def _finite(losses: Sequence[float]) -> np.ndarray:
     return values
 
 
-def _points(run: Run) -> tuple[np.ndarray, np.ndarray]:
+def points(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """(steps done, mean loss) of each bucket; the last may be a part of one."""
     values, size = _finite(run.losses), bucket(run)
     starts = np.arange(0, len(values), size)
@@ -88,7 +88,7 @@ def _points(run: Run) -> tuple[np.ndarray, np.ndarray]:
 
 def _traces(i: int, label: str, run: Run) -> Iterator[go.Scatter]:
     colour = COLOURS[i % len(COLOURS)]
-    x, y = _points(run)
+    x, y = points(run)
     if run.diverged and len(x):
         y[-1] = _finite(run.losses)[-1]
     yield go.Scatter(
@@ -188,7 +188,7 @@ def _message(named: Mapping[str, Run], metric: str) -> str:
 def _words(label: str, run: Run, metric: str) -> str:
     if not run.losses:
         return f"{label}: no step done yet."
-    x, y = _points(run)
+    x, y = points(run)
     kept = [number(y[n]) for n in sorted({0, len(y) // 2, len(y) - 1})]
     text = f"{label}: {run.status} after {run.steps} steps, training loss {' to '.join(kept)}"
     if run.diverged:

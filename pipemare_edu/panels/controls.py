@@ -47,6 +47,18 @@ def hundredths(label: str, value: float, follow: bool = False) -> w.FloatSlider:
     return slider
 
 
+def flag(label: str, value: bool) -> w.Checkbox:
+    """Yes or no."""
+    return w.Checkbox(value, description=label, indent=False, layout={"width": "300px"})
+
+
+def several(label: str, options: Sequence[str]) -> w.SelectMultiple:
+    """Some of `options`, all of them at first."""
+    return w.SelectMultiple(
+        options=options, value=tuple(options), rows=len(options), description=label, **_look()
+    )
+
+
 def lines(label: str, value: str, rows: int) -> w.Textarea:
     """Text of several lines, taken over when the learner leaves it."""
     look = _look() | {"layout": {"width": "96%"}}

@@ -15,6 +15,7 @@ from ..studies.one_weight import settled, trial_steps
 from ..studies.two_reads import train
 from ..training import warm_up
 from . import controls as c
+from . import words
 from .base import Goal, Panel
 from .shown import Shown
 
@@ -68,7 +69,9 @@ class DiscrepancyMap(Panel):
             "tau_bkwd": c.count("τ_bkwd", tau_bkwd, most=10, least=0, follow=True),
             "t2": c.choice("T2", T2, t2),
         }
-        super().__init__(controls, _text(discrepancy, tau_bkwd, t2), goal)
+        given = {"discrepancy": discrepancy, "tau_bkwd": tau_bkwd, "t2": t2}
+        text = words.text_form(type(self).__name__, given, "a map")
+        super().__init__(controls, text, goal)
         for control in self.controls.values():
             self.follow(control)
         self.say(self.reading())
@@ -137,12 +140,3 @@ def _train(reads: Reads, tau: int, rate: float, weights: list[float]) -> Iterato
         return
     for run in train(weights, rate, tau, reads.discrepancy, reads.t2, steps):
         yield run.steps / steps
-
-
-def _text(discrepancy: float, tau_bkwd: int, t2: float | str) -> str:
-    """The panel's fixed text form."""
-    given = f"discrepancy={discrepancy:g}, tau_bkwd={tau_bkwd}, t2={t2!r}"
-    return (
-        f"DiscrepancyMap({given}): controls, Run, Cancel and a map, in Jupyter.\n"
-        f"Without widgets, discrepancy_map({given}, run=True) gives the same map."
-    )

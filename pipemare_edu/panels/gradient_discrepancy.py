@@ -14,6 +14,7 @@ from ..studies.past import FIXES, Discrepancy, discrepancies, noting
 from ..trainer.run import Run
 from ..training import warm_up
 from . import controls as c
+from . import words
 from .base import Goal, Panel
 from .shown import Shown
 
@@ -83,7 +84,8 @@ class GradientDiscrepancy(Panel):
             "decay": c.hundredths("D", decay),
             "seed": c.whole("seed", seed),
         }
-        super().__init__(controls, _text(given | {"seed": seed}), goal)
+        text = words.text_form(type(self).__name__, given | {"seed": seed})
+        super().__init__(controls, text, goal)
         controls["network"].observe(self.guarded(self._network_changed), "value")
 
     def work(self, settings: dict[str, Any]) -> Generator[float, None, None]:
@@ -158,12 +160,3 @@ def tell(found: Found) -> str:
     if run.diverged:
         return f"Diverged at step {run.diverged[0] + 1}: no gradient left to compare."
     return f"{run.status.capitalize()}: step {run.steps} of {run.config['steps']}."
-
-
-def _text(given: dict[str, Any]) -> str:
-    """The panel's fixed text form."""
-    arguments = ", ".join(f"{k}={v!r}" for k, v in given.items() if v is not None)
-    return (
-        f"GradientDiscrepancy({arguments}): controls, Run, Cancel and a figure, in Jupyter.\n"
-        f"Without widgets, gradient_discrepancy({arguments}) gives the same figure."
-    )

@@ -16,6 +16,7 @@ from ..studies.past import noting, policies
 from ..trainer.run import Run
 from ..training import warm_up
 from . import controls as c
+from . import words
 from .base import Goal, Panel
 from .shown import Shown
 
@@ -86,7 +87,8 @@ class Velocity(Panel):
             "decay": c.hundredths("D", decay, follow=True),
             "weight": c.count("weight", weight, 199, least=0, follow=True),
         }
-        super().__init__(controls, _text(given | shown), goal, views)
+        text = words.text_form(type(self).__name__, given | shown, "two figures")
+        super().__init__(controls, text, goal, views)
 
     @property
     def view_values(self) -> tuple[int, float, int]:
@@ -158,12 +160,3 @@ def figures(found: Courses | None, stage: int, decay: float, weight: int) -> dic
     weights, tau = found.stages[stage - 1], found.tau(stage)
     one = weights[:, weight % weights.shape[1]]
     return {"moves": moves(weights, tau, decay), "course": course(one, tau, decay)}
-
-
-def _text(given: dict[str, Any]) -> str:
-    """The panel's fixed text form."""
-    arguments = ", ".join(f"{k}={v!r}" for k, v in given.items() if v is not None)
-    return (
-        f"Velocity({arguments}): controls, Run, Cancel and two figures, in Jupyter.\n"
-        f"Without widgets, velocity({arguments}) gives the same figures."
-    )

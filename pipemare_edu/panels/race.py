@@ -1,0 +1,174 @@
+"""Race: several methods, each with several seeds, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+from ..figures import Figure
+from ..figures import race as race_figure
+from ..figures.race import SHOWS, Racer, by_method
+from ..studies.races import THREE, Methods, Track, shipped
+from ..studies.races import race as racing
+from ..trainer.methods import Method
+from ..training import warm_up
+from . import controls as c
+from . import words
+from .base import Goal, Panel
+from .shown import Shown
+
+RUNS = (("shipped, where there are", "shipped"), ("live, all of them", "live"))
+MOST_SEEDS = 5
+
+
+def _told_apart(panel: Any) -> bool:
+    live = by_method(r for r in panel.racers if not r.shipped and r.ended).values()
+    several = [{r.status for r in rs} for rs in live if len(rs) > 1]
+    return {"diverged"} in several and {"done"} in several
+
+
+def _nothing_is_better(panel: Any) -> bool:
+    """With every seed, does plain asynchronous training end above T1?"""
+    runs = by_method(panel.racers)
+    ends = [
+        {r.seed: r.final for r in runs.get(name, ()) if r.status == "done" and r.final is not None}
+        for name in ("pipemare-naive", "pipemare-t1")
+    ]
+    naive, t1 = ends
+    return len(naive) > 1 and set(naive) == set(t1) and all(naive[s] > t1[s] for s in naive)
+
+
+GOAL = Goal(
+    "Train live, with two seeds or more: a method that diverges with each, and one that diverges "
+    "with none.",
+    _told_apart,
+)
+SLOWER = Goal(
+    "Find a rate at which plain asynchronous training ends above T1 with every seed.",
+    _nothing_is_better,
+)
+
+
+class Race(Panel):
+    """Train several methods with several seeds on one task.
+
+    methods  names, or {label: name or method such as pm.PipeMare(t1=400)}
+    seeds    how many: 0, 1, ...
+    task, network, rate, stages, microbatches, steps   as for pm.train, for all of them
+    runs     "shipped": show the shipped run of a configuration where there is one, and train the
+             others; "live": train all, and draw them over the shipped ones
+    show     the curves: "loss" or "score"
+    goal     what a learner should bring about, or None
+
+    `result()` gives the racers (figures.race.Racer).  Raises ValueError for what cannot run.
+    """
+
+    def __init__(
+        self,
+        methods: Methods = THREE,
+        seeds: int = 3,
+        task: str = "digits",
+        network: str | None = None,
+        rate: float | None = None,
+        stages: int | None = None,
+        microbatches: int | None = None,
+        steps: int | None = None,
+        runs: str = "shipped",
+        show: str = "loss",
+        goal: Goal | None = GOAL,
+    ) -> None:
+        warm_up()
+        self.methods = methods
+        start = Track(task, network, rate, stages, microbatches, steps)
+        self._track = start
+        self._fixed = {"task": start.task, "network": start.network}
+        self.racers: list[Racer] = []
+        self._behind: list[Racer] = []  # shipped runs that the live ones are drawn over
+        self._ended = True
+        labels = list(start.lineup(methods))
+        controls = {
+            "methods": c.several("methods", labels),
+            "seeds": c.count("seeds", seeds, MOST_SEEDS),
+            "rate": c.log_number("rate", start.rate, low=-3, high=1),
+            "stages": c.count("stages", start.stages, most=24),
+            "microbatches": c.count("microbatches", start.microbatches, most=16),
+            "steps": c.whole("steps", start.steps, least=1),
+            "runs": c.choice("runs", RUNS, runs),
+        }
+        given = {"methods": _named(methods), "seeds": seeds, "task": task, "network": network}
+        given |= {"rate": rate, "stages": stages, "microbatches": microbatches, "steps": steps}
+        given |= {"runs": runs, "show": show}
+        text = words.text_form(type(self).__name__, given)
+        views = {"show": c.choice("curves", SHOWS, show)}
+        super().__init__(controls, text, goal, views)
+
+    def work(self, settings: dict[str, Any]) -> Generator[float, None, None]:
+        asked, seeds, live = settings.pop("methods"), settings.pop("seeds"), settings.pop("runs")
+        if not asked:
+            raise ValueError("no method is chosen: choose one or more in the list of methods")
+        track = Track(**self._fixed, **settings)
+        everybody = track.lineup(self.methods)
+        methods = {label: everybody[label] for label in asked}
+        self._track, self._ended = track, False
+        self.racers, self._behind = [], behind(track, methods, seeds, live)
+        whole = len(methods) * seeds
+        for self.racers in racing(track, methods, range(seeds), live == "live", self._stop):
+            now = self.racers[-1]
+            part = 1.0 if now.ended else now.steps / track.steps
+            yield (len(self.racers) - 1 + part) / whole
+        self._ended = not self.stopping
+
+    def draw(self, live: bool = False) -> dict[str, Figure]:
+        show, score = self.views["show"].value, self._track.score
+        return {"race": race_figure([*self._behind, *self.racers], score, show)}
+
+    def outcome(self) -> tuple[str, str]:
+        if not self.racers:
+            return ("cancelled", "Cancelled.") if self.stopping else ("ready", "Ready.")
+        if not self._ended and not self.stopping:
+            return "running", f"Running: {self._counted()}."
+        word = "done" if self._ended else "cancelled"
+        return word, f"{word.capitalize()}: {self._counted()}."
+
+    def value(self) -> list[Racer]:
+        return list(self.racers)
+
+    def _counted(self) -> str:
+        kept = sum(r.shipped for r in self.racers)
+        here = len(self.racers) - kept
+        return f"{here} run{'s' * (here != 1)} trained here, {kept} shipped"
+
+    def _stop(self) -> bool:
+        return self.stopping
+
+
+def race(
+    methods: Methods = THREE,
+    seeds: int = 3,
+    task: str = "digits",
+    network: str | None = None,
+    rate: float | None = None,
+    stages: int | None = None,
+    microbatches: int | None = None,
+    steps: int | None = None,
+    runs: str = "shipped",
+    show: str = "loss",
+) -> Shown:
+    """What Race shows after one Run, without widgets; `.value` is the racers."""
+    track = Track(task, network, rate, stages, microbatches, steps)
+    line = track.lineup(methods)
+    *_, racers = racing(track, line, range(seeds), runs == "live")
+    shown = [*behind(track, line, seeds, runs), *racers]
+    return Shown({"race": race_figure(shown, track.score, show)}, racers)
+
+
+def behind(track: Track, methods: Mapping[str, Method], seeds: int, runs: str) -> list[Racer]:
+    """The shipped runs over which live ones are drawn."""
+    if runs != "live":
+        return []
+    known = (shipped(track, k, m, s) for s in range(seeds) for k, m in methods.items())
+    return [r for r in known if r is not None]
+
+
+def _named(methods: Methods) -> Any:
+    return dict(methods) if isinstance(methods, Mapping) else list(methods)

@@ -1,0 +1,186 @@
+"""Races: the same task trained by several methods with several seeds, live or as shipped.
+
+    python -m pipemare_edu.studies.races [--write]
+
+trains the runs that the lessons' races show by default and prints how they ended; --write ships
+them with the lessons.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from typing import Any
+
+from tqdm import tqdm
+
+from .. import tasks
+from ..compare import methods_for
+from ..figures.curves import points
+from ..figures.race import Racer, words
+from ..lessons.cache import Cache
+from ..trainer.methods import Method, PipeMare
+from ..trainer.run import Run
+from ..training import prepare
+
+Methods = Sequence[str] | Mapping[str, str | Method]
+
+
+@dataclass(frozen=True)
+class Track:
+    """What all runs of a race share.  None becomes the task's own setting for that network."""
+
+    task: str = "digits"
+    network: str | None = None
+    rate: float | None = None
+    stages: int | None = None
+    microbatches: int | None = None
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        known = tasks.get(self.task)
+        setting = known.setting(self.network)
+        if self.network is None:
+            object.__setattr__(self, "network", next(iter(known.settings)))
+        for name in ("rate", "stages", "microbatches", "steps"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, getattr(setting, name))
+
+    @property
+    def score(self) -> str:
+        """The metric that counts."""
+        return tasks.get(self.task).score
+
+    def lineup(self, methods: Methods) -> dict[str, Method]:
+        """{label: method}.  Names take the task's fixes, scaled to the track's steps.
+
+        ValueError for a name that is not known, or for none at all.
+        """
+        given = methods if isinstance(methods, Mapping) else {name: name for name in methods}
+        options = {"network": self.network, "steps": self.steps}
+        names = [value for value in given.values() if isinstance(value, str)]
+        known = dict(methods_for(self.task, names, options)) if names or not given else {}
+        return {k: known[v] if isinstance(v, str) else v for k, v in given.items()}
+
+    def run(self, method: Method, seed: int) -> Generator[Run, None, None]:
+        """A real run in chunks.  ValueError, before the first, for what cannot run."""
+        return prepare(**asdict(self), method=method, seed=seed).chunks()
+
+
+def racer(label: str, seed: int, run: Run, score: str) -> Racer:
+    """How a run went, or goes so far."""
+    steps, means = points(run) if run.losses else ((), ())
+    losses = [(int(step), _digits(mean)) for step, mean in zip(steps, means, strict=True)]
+    if run.diverged and losses:
+        finite = [loss for loss in run.losses if math.isfinite(loss)]
+        losses[-1] = (losses[-1][0], _digits(finite[-1]) if finite else 0.0)
+    scores = [(step, _digits(value)) for step, value in run.metrics.get(score, ())]
+    diverged = run.diverged[0] + 1 if run.diverged else None
+    return Racer(label, seed, run.steps, run.status, tuple(losses), tuple(scores), diverged)
+
+
+def _digits(value: float) -> float:
+    """Four digits, which is more than a figure shows."""
+    return float(f"{value:.4g}")
+
+
+def race(
+    track: Track,
+    methods: Mapping[str, Method],
+    seeds: Sequence[int],
+    live: bool = False,
+    stop: Callable[[], bool] = lambda: False,
+) -> Generator[list[Racer], None, None]:
+    """The racers so far, the last of them perhaps still running, after every chunk of work.
+
+    live  trains every run here; otherwise only those that were not shipped
+    stop  asked after each chunk: True cancels the run under way and ends the race
+    """
+    kept: list[Racer] = []
+    for seed, (label, method) in itertools.product(seeds, methods.items()):
+        known = None if live else shipped(track, label, method, seed)
+        if known is not None:
+            kept.append(known)
+            yield kept
+            continue
+        for run in track.run(method, seed):
+            if stop():
+                run.cancel()
+            now = racer(label, seed, run, track.score)
+            yield [*kept, now]
+        kept.append(now)
+        if stop():
+            return
+
+
+def config(track: Track, method: Method, seed: int) -> dict[str, Any]:
+    """Under what a run is shipped."""
+    return {"race": asdict(track), "method": repr(method), "seed": seed}
+
+
+def shipped(track: Track, label: str, method: Method, seed: int) -> Racer | None:
+    """The shipped run of exactly this track, method and seed, if there is one."""
+    if type(method).__module__ != Method.__module__:
+        return None  # a learner's own class may print like one of ours
+    value = results().get(config(track, method, seed))
+    return None if value is None else _from_json(value, label)
+
+
+@cache
+def results() -> Cache:
+    """The shipped runs."""
+    return Cache("races")
+
+
+def _to_json(r: Racer) -> dict[str, Any]:
+    return {k: v for k, v in asdict(r).items() if k not in ("method", "shipped")}
+
+
+def _from_json(value: Mapping[str, Any], label: str) -> Racer:
+    pairs = {name: tuple((s, v) for s, v in value[name]) for name in ("losses", "scores")}
+    return Racer(**{**value, **pairs, "method": label, "shipped": True})
+
+
+# What is shipped
+
+FULL, SHORT = Track(), Track(steps=400)
+SAFE = Track(steps=400, rate=0.02)  # here plain asynchronous training has nothing to be cured of
+KS = (25, 50, 100, 150, 200, 250, 300, 350, 400)
+THREE = ("gpipe", "pipemare-naive", "pipemare-t1")
+
+
+def defaults() -> Iterator[tuple[Track, dict[str, Method], Sequence[int]]]:
+    """(track, methods, seeds) of every race that is shipped."""
+    yield FULL, FULL.lineup(THREE), range(3)
+    yield SAFE, SAFE.lineup(THREE), range(3)
+    yield SHORT, {f"K = {k}": PipeMare(t1=k) for k in KS}, range(3)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Train what is shipped and has not been trained; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m pipemare_edu.studies.races")
+    parser.add_argument("--again", action="store_true", help="train what is shipped already, too")
+    parser.add_argument("--write", action="store_true", help="ship the results with the lessons")
+    args = parser.parse_args(argv)
+    for track, methods, seeds in defaults():
+        entries = list(itertools.product(methods.items(), seeds))
+        ended = []
+        for (label, method), seed in tqdm(entries, unit="run", file=sys.stderr):
+            found = None if args.again else shipped(track, label, method, seed)
+            if found is None:
+                *_, (found,) = race(track, {label: method}, [seed], live=True)
+                results().put(config(track, method, seed), _to_json(found))
+                if args.write:
+                    results().write()
+            ended.append(replace(found, shipped=False))
+        sys.stdout.write(f"{track}\n" + "\n".join(words(ended, track.score)) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
