@@ -138,7 +138,9 @@ def rescheduled(
     steps: int, annealing: int, base: str, rate: float, power: float, guard: bool, **_: int
 ) -> Rescheduled:
     """The method of these settings."""
-    return Rescheduled(t1=annealing, power=power, guard=guard, base=base, peak=rate, steps=steps)
+    return Rescheduled(
+        t1=annealing, power=power, guard=guard, base=base, peak=rate, steps=steps
+    )
 
 
 def job(method: Rescheduled, stages: int, microbatches: int, **_: Any) -> Job:
@@ -178,8 +180,4 @@ def read(steps: int, stages: int, microbatches: int, **settings: Any) -> str:
 
 
 def _loss(run: Run | None) -> Figure:
-    return (
-        placeholder("The loss of your run appears here", 200)
-        if run is None
-        else curves({"T1": run})
-    )
+    return placeholder("The loss of your run appears here", 200) if run is None else curves({"T1": run})
