@@ -117,7 +117,7 @@ def course(weight: Floats, tau: int, decay: float, title: str | None = None) -> 
             )
             for name, (values, colour, dash) in lines.items()
         ],
-        title or f"T2 steps from w through the average m and on, {back:.2f} times as far",
+        title or _course_message(back),
         _course_in_words(tau, decay, {k: v[0] for k, v in lines.items()}),
         height=320,
         xaxis=axis("version t"),
@@ -125,6 +125,12 @@ def course(weight: Floats, tau: int, decay: float, title: str | None = None) -> 
         legend={"orientation": "h", "y": -0.25, "yanchor": "top", "x": 0.0},
         margin={"l": 60, "r": 15, "t": 45, "b": 75},
     )
+
+
+def _course_message(back: float) -> str:
+    if back > 1:
+        return f"T2 steps back from w through the average m, and on: {back:.2f} times as far"
+    return f"T2 steps back from w towards the average m, {back:.2f} of the way"
 
 
 def _course_in_words(tau: int, decay: float, lines: dict[str, Floats]) -> str:
