@@ -4,6 +4,7 @@ Each figure says its message in its title and carries a description in words (`d
 form of a figure is figures.fig.Fig.
 """
 
+from .annealing import annealing
 from .bubbles import bubbles, idle_fraction, overhead
 from .curves import curves
 from .discrepancy import discrepancy_bars
@@ -11,6 +12,8 @@ from .discrepancy_map import discrepancy_map
 from .gantt import gantt
 from .ladder import ladder
 from .pipe import listing, pipe
+from .race import Racer, race
+from .rates import rate_curves
 from .replay import replay
 from .staleness import staleness_bars
 from .style import Figure, describe, placeholder
@@ -19,7 +22,9 @@ from .walk import Walk, walk
 
 __all__ = [
     "Figure",
+    "Racer",
     "Walk",
+    "annealing",
     "bubbles",
     "course",
     "curves",
@@ -34,6 +39,8 @@ __all__ = [
     "overhead",
     "pipe",
     "placeholder",
+    "race",
+    "rate_curves",
     "replay",
     "staleness_bars",
     "walk",

@@ -109,12 +109,12 @@ def _logarithmic(base: Sequence[float], rates: Mapping[int, Sequence[float]]) ->
     high = max([*base, *(r for row in rates.values() for r in row)])
     top = 1.6 * high
     ticks = {"tickvals": [m * 10.0**e for e in range(-6, 3) for m in (1, 2, 5)]}
-    return axis("learning rate", type="log", range=[math.log10(top / 1000), math.log10(top)], **ticks)
+    return axis(
+        "learning rate", type="log", range=[math.log10(top / 1000), math.log10(top)], **ticks
+    )
 
 
-def _message(
-    base: Sequence[float], rates: Mapping[int, Sequence[float]], annealing: int
-) -> str:
+def _message(base: Sequence[float], rates: Mapping[int, Sequence[float]], annealing: int) -> str:
     first = next(n for n, rate in enumerate(base) if rate > 0)  # a warm-up begins at 0
     starts = {i: row[first] / base[first] for i, row in rates.items()}
     if not annealing or all(abs(f - 1) < 1e-9 for f in starts.values()):
@@ -123,7 +123,9 @@ def _message(
     if raised:
         most = number(max(starts.values()))
         return f"Without the guard the last stage starts at {most} times the base rate"
-    return f"Stage 1 starts at 1/{number(1 / starts[0])} of the base rate; T1 ends at step {annealing}"
+    return (
+        f"Stage 1 starts at 1/{number(1 / starts[0])} of the base rate; T1 ends at step {annealing}"
+    )
 
 
 def _words(
@@ -136,13 +138,10 @@ def _words(
     until = f"Annealing takes {annealing} steps. " if annealing else "T1 is off. "
     middle = len(steps) // 2
     rows = [
-        f"stage {i + 1} (delay {number(taus[i])}) {_three(row, middle)}"
-        for i, row in rates.items()
+        f"stage {i + 1} (delay {number(taus[i])}) {_three(row, middle)}" for i, row in rates.items()
     ]
     when = listed([f"step {steps[n]}" for n in (0, middle, -1)])
-    return (
-        f"{until}Learning rates at {when}: base {_three(base, middle)}; {'; '.join(rows)}."
-    )
+    return f"{until}Learning rates at {when}: base {_three(base, middle)}; {'; '.join(rows)}."
 
 
 def _three(row: Sequence[float], middle: int) -> str:

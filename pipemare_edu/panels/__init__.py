@@ -1,34 +1,43 @@
 """Panels: controls, a goal, Run, Cancel, figures and words; each has a plain call that needs no
 widgets."""
 
+from .annealing import Annealing, annealing
 from .base import Goal, Panel
 from .debugger import StepDebugger, step_debugger
 from .discrepancy_map import DiscrepancyMap, discrepancy_map
 from .gradient_discrepancy import GradientDiscrepancy, gradient_discrepancy
 from .ladder import VersionLadder, version_ladder
 from .live import LiveTraining, live_training
+from .race import Race, race
+from .rates import StageRates, stage_rates
 from .schedules import ScheduleLab, schedule_lab
 from .shown import Shown
 from .staleness import MeasuredStaleness, measured_staleness
 from .velocity import Velocity, velocity
 
 __all__ = [
+    "Annealing",
     "DiscrepancyMap",
     "Goal",
     "GradientDiscrepancy",
     "LiveTraining",
     "MeasuredStaleness",
     "Panel",
+    "Race",
     "ScheduleLab",
     "Shown",
+    "StageRates",
     "StepDebugger",
     "Velocity",
     "VersionLadder",
+    "annealing",
     "discrepancy_map",
     "gradient_discrepancy",
     "live_training",
     "measured_staleness",
+    "race",
     "schedule_lab",
+    "stage_rates",
     "step_debugger",
     "velocity",
     "version_ladder",

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..figures import Figure
 from ..figures import race as race_figure
 from ..figures.race import SHOWS, Racer, by_method
-from ..studies.races import THREE, Methods, Track, shipped
+from ..studies.races import THREE, Methods, Track, shipped, track
 from ..studies.races import race as racing
-from ..trainer.methods import Method
+from ..trainer.methods import Method, PipeMare
 from ..training import warm_up
 from . import controls as c
 from . import words
@@ -28,14 +29,14 @@ def _told_apart(panel: Any) -> bool:
 
 
 def _nothing_is_better(panel: Any) -> bool:
-    """With every seed, does plain asynchronous training end above T1?"""
-    runs = by_method(panel.racers)
-    ends = [
-        {r.seed: r.final for r in runs.get(name, ()) if r.status == "done" and r.final is not None}
-        for name in ("pipemare-naive", "pipemare-t1")
-    ]
-    naive, t1 = ends
-    return len(naive) > 1 and set(naive) == set(t1) and all(naive[s] > t1[s] for s in naive)
+    """With every seed, does plain asynchronous training end above T1 alone?"""
+    ends: dict[bool, dict[int, float]] = {True: {}, False: {}}  # is it T1? -> {seed: score}
+    for r in panel.racers:
+        method = panel.lineup[r.method]
+        if isinstance(method, PipeMare) and not method.t2 and r.status == "done":
+            ends[method.t1 > 0][r.seed] = r.final or 0.0
+    t1, plain = ends[True], ends[False]
+    return len(plain) > 1 and set(plain) == set(t1) and all(plain[s] > t1[s] for s in plain)
 
 
 GOAL = Goal(
@@ -79,9 +80,9 @@ class Race(Panel):
     ) -> None:
         warm_up()
         self.methods = methods
-        start = Track(task, network, rate, stages, microbatches, steps)
+        given = {"rate": rate, "stages": stages, "microbatches": microbatches, "steps": steps}
+        start = track(task, network, **given)
         self._track = start
-        self._fixed = {"task": start.task, "network": start.network}
         self.racers: list[Racer] = []
         self._behind: list[Racer] = []  # shipped runs that the live ones are drawn over
         self._ended = True
@@ -95,10 +96,9 @@ class Race(Panel):
             "steps": c.whole("steps", start.steps, least=1),
             "runs": c.choice("runs", RUNS, runs),
         }
-        given = {"methods": _named(methods), "seeds": seeds, "task": task, "network": network}
-        given |= {"rate": rate, "stages": stages, "microbatches": microbatches, "steps": steps}
-        given |= {"runs": runs, "show": show}
-        text = words.text_form(type(self).__name__, given)
+        named = {"methods": _named(methods), "seeds": seeds, "task": task, "network": network}
+        named |= given | {"runs": runs, "show": show}
+        text = words.text_form(type(self).__name__, named)
         views = {"show": c.choice("curves", SHOWS, show)}
         super().__init__(controls, text, goal, views)
 
@@ -106,16 +106,14 @@ class Race(Panel):
         asked, seeds, live = settings.pop("methods"), settings.pop("seeds"), settings.pop("runs")
         if not asked:
             raise ValueError("no method is chosen: choose one or more in the list of methods")
-        track = Track(**self._fixed, **settings)
-        everybody = track.lineup(self.methods)
-        methods = {label: everybody[label] for label in asked}
-        self._track, self._ended = track, False
-        self.racers, self._behind = [], behind(track, methods, seeds, live)
-        whole = len(methods) * seeds
-        for self.racers in racing(track, methods, range(seeds), live == "live", self._stop):
-            now = self.racers[-1]
-            part = 1.0 if now.ended else now.steps / track.steps
-            yield (len(self.racers) - 1 + part) / whole
+        on = replace(self._track, **settings)
+        self._track, self._ended = on, False
+        methods = {label: self.lineup[label] for label in asked}
+        self.racers, self._behind = [], behind(on, methods, seeds, live)
+        for racers in racing(on, methods, range(seeds), live == "live", self._stop):
+            self.racers = racers
+            part = 1.0 if racers[-1].ended else racers[-1].steps / on.steps
+            yield (len(racers) - 1 + part) / (len(methods) * seeds)
         self._ended = not self.stopping
 
     def draw(self, live: bool = False) -> dict[str, Figure]:
@@ -129,6 +127,11 @@ class Race(Panel):
             return "running", f"Running: {self._counted()}."
         word = "done" if self._ended else "cancelled"
         return word, f"{word.capitalize()}: {self._counted()}."
+
+    @property
+    def lineup(self) -> dict[str, Method]:
+        """The methods by label, with the fixes that fit the steps of what is shown."""
+        return self._track.lineup(self.methods)
 
     def value(self) -> list[Racer]:
         return list(self.racers)
@@ -155,18 +158,19 @@ def race(
     show: str = "loss",
 ) -> Shown:
     """What Race shows after one Run, without widgets; `.value` is the racers."""
-    track = Track(task, network, rate, stages, microbatches, steps)
-    line = track.lineup(methods)
-    *_, racers = racing(track, line, range(seeds), runs == "live")
-    shown = [*behind(track, line, seeds, runs), *racers]
-    return Shown({"race": race_figure(shown, track.score, show)}, racers)
+    given = {"rate": rate, "stages": stages, "microbatches": microbatches, "steps": steps}
+    on = track(task, network, **given)
+    line = on.lineup(methods)
+    *_, racers = racing(on, line, range(seeds), runs == "live")
+    shown = [*behind(on, line, seeds, runs), *racers]
+    return Shown({"race": race_figure(shown, on.score, show)}, racers)
 
 
-def behind(track: Track, methods: Mapping[str, Method], seeds: int, runs: str) -> list[Racer]:
+def behind(on: Track, methods: Mapping[str, Method], seeds: int, runs: str) -> list[Racer]:
     """The shipped runs over which live ones are drawn."""
     if runs != "live":
         return []
-    known = (shipped(track, k, m, s) for s in range(seeds) for k, m in methods.items())
+    known = (shipped(on, k, m, s) for s in range(seeds) for k, m in methods.items())
     return [r for r in known if r is not None]
 
 

@@ -61,8 +61,14 @@ class StageRates(Panel):
         goal: Goal | None = GOAL,
     ) -> None:
         warm_up()
-        given = {"stages": stages, "microbatches": microbatches, "annealing": annealing}
-        given |= {"base": base, "rate": rate, "power": power, "guard": guard}
+        given: dict[str, Any] = {"stages": stages, "microbatches": microbatches}
+        given |= {
+            "annealing": annealing,
+            "base": base,
+            "rate": rate,
+            "power": power,
+            "guard": guard,
+        }
         self.steps = whole("steps", steps, 2)
         self.last: Run | None = None
         self._run_with: tuple[dict[str, Any], Rescheduled] | None = None
@@ -138,9 +144,7 @@ def rescheduled(
     steps: int, annealing: int, base: str, rate: float, power: float, guard: bool, **_: int
 ) -> Rescheduled:
     """The method of these settings."""
-    return Rescheduled(
-        t1=annealing, power=power, guard=guard, base=base, peak=rate, steps=steps
-    )
+    return Rescheduled(t1=annealing, power=power, guard=guard, base=base, peak=rate, steps=steps)
 
 
 def job(method: Rescheduled, stages: int, microbatches: int, **_: Any) -> Job:
@@ -180,4 +184,8 @@ def read(steps: int, stages: int, microbatches: int, **settings: Any) -> str:
 
 
 def _loss(run: Run | None) -> Figure:
-    return placeholder("The loss of your run appears here", 200) if run is None else curves({"T1": run})
+    return (
+        placeholder("The loss of your run appears here", 200)
+        if run is None
+        else curves({"T1": run})
+    )

@@ -82,6 +82,4 @@ class Rescheduled(PipeMare):
     def on_paper(self, taus: Sequence[float], at: Sequence[int]) -> list[list[float]]:
         """For a stage of each delay, its rate at each of the steps `at`."""
         base = [base_rate(self.base, self.peak, k, self.steps) for k in at]
-        return [
-            [b * self.rate(tau, k) for k, b in zip(at, base, strict=True)] for tau in taus
-        ]
+        return [[b * self.rate(tau, k) for k, b in zip(at, base, strict=True)] for tau in taus]

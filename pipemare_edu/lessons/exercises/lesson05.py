@@ -171,8 +171,8 @@ def exact_on_random(gamma: float) -> str:
     if off < CLOSE:
         return ""
     return (
-        f"with {gamma:g} the read is off by up to {off:.2g} on a random course (a weight that moves "
-        "steadily forgives any gamma)"
+        f"with {gamma:g} the read is off by up to {off:.2g} on a random course (a steady "
+        "weight forgives any gamma)"
     )
 
 
