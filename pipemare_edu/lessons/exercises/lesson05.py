@@ -1,4 +1,4 @@
-"""Lesson 05: T2's gamma, its delta, the edge with and without it, a gap of one, its memory."""
+"""Lesson 05: T2's gamma, its delta, a gap of one, the edge with and without it, its memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ...plan import theory
 from ...plan.ledger import ledger
-from ...plan.velocity import averages, corrected, deltas
+from ...plan.velocity import averages, deltas
 from ..exercise import Exercise, Property
 from ..reading import number, numbers
 
@@ -122,7 +122,32 @@ def next_delta(delta: float, old: float, new: float, gamma: float) -> float:
     return gamma * delta + (1 - gamma) * (new - old)
 
 
-# 5.3 the edge at delay 10 and Delta = 5: no T2, D = e^-2, D = 0.5
+# 5.3 a gap of one
+
+
+def below_1(gamma: float) -> str:
+    """A gamma that is none."""
+    return "" if 0 <= gamma < 1 else f"yours is {gamma:g}"
+
+
+def exact_on_random(gamma: float) -> str:
+    """By how much T2's read misses the forward's on a random course with a gap of one."""
+    course = np.random.default_rng(54).normal(size=(12, 1)).cumsum(axis=0)
+    read = course - deltas(course, gamma)
+    off = float(np.abs(read[1:] - course[:-1]).max())
+    if off < CLOSE:
+        return ""
+    return (
+        f"with {gamma:g} the read is off by up to {off:.2g} on a random course (a steady "
+        "weight forgives any gamma)"
+    )
+
+
+def exact_gamma() -> float:
+    return 0.0
+
+
+# 5.4 the edge at delay 10 and Delta = 5: no T2, D = e^-2, D = 0.5
 
 TAU, DISCREPANCY, DECAYS = 10, 5.0, (None, math.exp(-2), 0.5)
 NAMED = ("without T2", "with D = e^-2", "with D = 0.5")
@@ -154,30 +179,6 @@ def at_the_edges(rates: Sequence[float]) -> str:
 def edges() -> list[float]:
     gammas = [None, math.exp(-2) ** (1 / 10), 0.5 ** (1 / 10)]
     return [theory.threshold(theory.Quadratic(10, discrepancy=5, gamma=g)) for g in gammas]
-
-
-# 5.4 a gap of one
-
-
-def below_1(gamma: float) -> str:
-    """A gamma that is none."""
-    return "" if 0 <= gamma < 1 else f"yours is {gamma:g}"
-
-
-def exact_on_random(gamma: float) -> str:
-    """By how much T2's read misses the forward's on a random course with a gap of one."""
-    course = np.random.default_rng(54).normal(size=(12, 1)).cumsum(axis=0)
-    off = float(np.abs(corrected(course, 1, gamma)[1:] - course[:-1]).max())
-    if off < CLOSE:
-        return ""
-    return (
-        f"with {gamma:g} the read is off by up to {off:.2g} on a random course (a steady "
-        "weight forgives any gamma)"
-    )
-
-
-def exact_gamma() -> float:
-    return 0.0
 
 
 # 5.5 the memory of delta
@@ -234,7 +235,7 @@ EXERCISES: Sequence[Exercise] = (
         (
             Property("the result is a number", is_a_number),
             Property("for a weight that moves steadily, delta becomes its move", settles_on_steady),
-            Property("on random courses delta is the average of equation (5)", follows_random),
+            Property("on random courses delta is the average of equation (5.4)", follows_random),
         ),
         (
             "The new delta is a mixture of the old delta and of the update that was just made.",
@@ -246,19 +247,6 @@ EXERCISES: Sequence[Exercise] = (
     ),
     Exercise(
         "5.3",
-        THREE,
-        (Property("w shrinks just below each of your rates and grows just above", at_the_edges),),
-        (
-            "theory.threshold(case) gives the edge of a case; the first is "
-            "theory.Quadratic(10, discrepancy=5).",
-            "For the others add gamma=..., which is not D but your gamma of exercise 5.1.",
-            "theory.Quadratic(10, discrepancy=5, gamma=gamma(0.5, 10, 0)) is the third.",
-        ),
-        edges,
-        read=as_three,
-    ),
-    Exercise(
-        "5.4",
         "a number",
         (
             Property("gamma is at least 0 and below 1", below_1),
@@ -272,6 +260,19 @@ EXERCISES: Sequence[Exercise] = (
         ),
         exact_gamma,
         read=number("a number", "0.5"),
+    ),
+    Exercise(
+        "5.4",
+        THREE,
+        (Property("w shrinks just below each of your rates and grows just above", at_the_edges),),
+        (
+            "theory.threshold(case) gives the edge of a case; the first is "
+            "theory.Quadratic(10, discrepancy=5).",
+            "For the others add gamma=..., which is not D but your gamma of exercise 5.1.",
+            "theory.Quadratic(10, discrepancy=5, gamma=gamma(0.5, 10, 0)) is the third.",
+        ),
+        edges,
+        read=as_three,
     ),
     Exercise(
         "5.5",
