@@ -28,7 +28,7 @@ def moves(course: Floats, tau: int, decay: float, title: str | None = None) -> F
     here = missed(course, tau, gamma)
     return figure(
         [*_dots(true, estimate), *_by_decay(misses, decay, here)],
-        title or f"With D = {number(decay)}, τδ misses the true move by {100 * here:.0f} %",
+        title or _moves_message(decay, here),
         _moves_in_words(course, tau, decay, here, misses),
         height=340,
         showlegend=False,
@@ -38,6 +38,12 @@ def moves(course: Floats, tau: int, decay: float, title: str | None = None) -> F
                     tickvals=[0.01, 0.03, 0.1, 0.3, 0.9]),
         yaxis2=axis("missed (% of the move)", anchor="x2", rangemode="tozero"),
     )  # fmt: skip
+
+
+def _moves_message(decay: float, here: float) -> str:
+    if not np.isfinite(here):
+        return "Too few steps to say what τδ misses: it takes more than two delays"
+    return f"With D = {number(decay)}, τδ misses the true move by {100 * here:.0f} %"
 
 
 def _dots(true: Floats, estimate: Floats) -> Iterator[go.Scatter]:
@@ -74,17 +80,21 @@ def _by_decay(misses: list[float], decay: float, here: float) -> Iterator[go.Sca
 def _moves_in_words(
     course: Floats, tau: int, decay: float, here: float, misses: list[float]
 ) -> str:
-    best = DECAYS[int(np.nanargmin(misses))] if np.isfinite(misses).any() else np.nan
+    text = (
+        f"Left, {course.shape[1]} weights of a stage with delay {tau} at version "
+        f"{len(course) - 1}: their true moves over the delay against tau delta with "
+        f"D = {number(decay)}; on the dotted line both would agree."
+    )
+    if not np.isfinite(misses).all():
+        return text
     at = ", ".join(
         f"{100 * m:.0f} % at D = {d:g}" for d, m in zip(DECAYS, misses, strict=True)
         if d in (0.01, 0.1, 0.5, 0.9)
     )  # fmt: skip
     return (
-        f"Left, {course.shape[1]} weights of a stage with delay {tau} at version "
-        f"{len(course) - 1}: their true moves over the delay against tau delta with "
-        f"D = {number(decay)}; on the dotted line both would agree. Right, what tau delta misses "
-        f"over the run, {100 * here:.0f} % of the move here; {at}; least near D = {number(best)}. "
-        "100 % is what no estimate at all would miss."
+        f"{text} Right, what tau delta misses over the run, {100 * here:.0f} % of the move here; "
+        f"{at}; least near D = {number(DECAYS[int(np.argmin(misses))])}. 100 % is what no estimate "
+        "at all would miss."
     )
 
 

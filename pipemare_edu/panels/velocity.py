@@ -115,12 +115,13 @@ class Velocity(Panel):
         if self.found is None or not self.found.stages:
             return ""
         stage, decay, _ = self.view_values
-        share = 100 * self.found.missed(stage, decay)
-        tau = self.found.tau(stage)
-        return (
-            f"Stage {stage}, delay {tau}, D = {decay:.2g}, gamma = "
-            f"{theory.gamma(decay, tau):.3f}: tau delta misses the move by {share:.0f} %."
+        tau, share = self.found.tau(stage), self.found.missed(stage, decay)
+        said = (
+            f"Stage {stage}, delay {tau}, D = {decay:.2g}, gamma = {theory.gamma(decay, tau):.3f}"
         )
+        if math.isnan(share):
+            return f"{said}: too few steps to say what tau delta misses."
+        return f"{said}: tau delta misses the move by {100 * share:.0f} %."
 
     def value(self) -> Courses | None:
         return self.found

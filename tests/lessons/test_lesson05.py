@@ -40,7 +40,10 @@ def test_gamma_is_wrong(answer, says) -> None:
     ("answer", "says"),
     [
         (lambda d, old, new, g: (1 - g) * d + g * (new - old), "with gamma=0 "),
-        (lambda d, old, new, g: g * d + (1 - g) * (old - new), "moves 0.5 a step, it tends to -0.5"),
+        (
+            lambda d, old, new, g: g * d + (1 - g) * (old - new),
+            "moves 0.5 a step, it tends to -0.5",
+        ),
         (lambda d, old, new, g: g * d + (new - old), "with gamma=0.5 and a weight that moves 0.5"),
         (lambda d, old, new, g: g * (d + (1 - g) * (new - old)), "it tends to"),
         (lambda d, old, new, g: new - old, "with gamma=0.5 and weights"),  # right for gamma = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import math
 import time
 
@@ -24,6 +25,7 @@ from pipemare_edu.training import Job
 SHORT = {"map": {"discrepancy": 10.0, "tau_bkwd": 8}, "bars": {"step": 6}, "speed": {"steps": 30}}
 PANELS = {"map": DiscrepancyMap, "bars": GradientDiscrepancy, "speed": Velocity}
 KINDS = sorted(PANELS)
+MAP = importlib.import_module("pipemare_edu.panels.discrepancy_map")
 
 
 def run(panel) -> str:
@@ -61,7 +63,7 @@ def test_run_then_an_error_then_run_again(kind, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(Job, "chunks", broken)
-        patch.setattr("pipemare_edu.panels.discrepancy_map._runs", broken)
+        patch.setattr(MAP, "_runs", broken)
         with pytest.raises(RuntimeError, match="no such luck"):
             run(panel)
         assert "no such luck" in panel.status.value and 'role="alert"' in panel.status.value
@@ -122,7 +124,7 @@ def test_the_map_follows_a_slider_within_50_ms():
         start = time.perf_counter()
         panel.controls["discrepancy"].value = delta
         seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 0.05 * 1.5  # other work on the machine
+    assert min(seconds) < 0.05
 
 
 @pytest.mark.parametrize("tau_bkwd", [0, 8])
@@ -213,14 +215,14 @@ def test_sliders_redraw_what_the_plain_call_gives():
 
 
 def test_a_slider_is_followed_within_50_ms():
-    panel = Velocity(steps=150)
+    panel = Velocity(steps=100)
     run(panel)
     seconds = []
     for decay in (0.1, 0.2, 0.3, 0.4):
         start = time.perf_counter()
         panel.views["decay"].value = decay
         seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 0.05 * 1.5  # other work on the machine
+    assert min(seconds) < 0.05
     assert not panel.reached()
     panel.views["decay"].value = 0.14
     assert panel.reached()
