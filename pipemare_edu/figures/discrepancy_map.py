@@ -35,14 +35,10 @@ class Reads(NamedTuple):
 
     @property
     def delays(self) -> np.ndarray:
-        """The rows of the map: tau_fwd."""
-        return np.arange(self.tau_bkwd, LONGEST + 1)
-
-    @property
-    def bends(self) -> np.ndarray:
-        """The delays at which an edge is worked out: all short gaps, then every other delay, so
-        that the map follows a slider."""
-        return self.delays[(self.delays < self.tau_bkwd + 6) | (self.delays % 2 == 0)]
+        """The rows of the map: tau_fwd.  All short gaps, then every other delay, so that the map
+        follows a slider."""
+        every = np.arange(self.tau_bkwd, LONGEST + 1)
+        return every[(every < self.tau_bkwd + 6) | (every % 2 == 0)]
 
 
 def discrepancy_map(
@@ -73,8 +69,8 @@ def discrepancy_map(
 
 @lru_cache(maxsize=64)
 def edge_of(reads: Reads, with_t2: bool = True) -> np.ndarray:
-    """The smallest unstable rate times curvature at each of reads.bends."""
-    return np.array([threshold(reads.at(t, with_t2)) for t in reads.bends.tolist()])
+    """The smallest unstable rate times curvature at each of reads.delays."""
+    return np.array([threshold(reads.at(t, with_t2)) for t in reads.delays.tolist()])
 
 
 @lru_cache(maxsize=64)
@@ -98,9 +94,9 @@ def _edges(reads: Reads) -> Iterator[go.Scatter]:
     taus = np.linspace(0, LONGEST, 81)
     yield _line(np.array([lemma1(t) for t in taus]), taus, "delay alone: Lemma 1", GREY, "dot")
     name = f"with Δ = {reads.discrepancy:g}"
-    yield _line(edge_of(reads, with_t2=False), reads.bends, name, COLOURS[1], "solid")
+    yield _line(edge_of(reads, with_t2=False), reads.delays, name, COLOURS[1], "solid")
     if reads.t2:
-        yield _line(edge_of(reads), reads.bends, f"{name} and T2", COLOURS[2], "dash")
+        yield _line(edge_of(reads), reads.delays, f"{name} and T2", COLOURS[2], "dash")
 
 
 def _line(x: np.ndarray, taus: np.ndarray, name: str, colour: str, dash: str) -> go.Scatter:
@@ -128,7 +124,7 @@ def _layout() -> dict[str, Any]:
 
 def edge_at(reads: Reads, with_t2: bool = True) -> float:
     """The edge at the delay that words speak of."""
-    return float(edge_of(reads, with_t2)[list(reads.bends).index(READ_OUT)])
+    return float(edge_of(reads, with_t2)[list(reads.delays).index(READ_OUT)])
 
 
 def message(reads: Reads) -> str:
@@ -140,7 +136,7 @@ def message(reads: Reads) -> str:
 
 def agreement(reads: Reads, marks: Sequence[Mark]) -> tuple[int, int]:
     """(runs on the side of the edge that they should be on, all runs)."""
-    right = [m.settled == (m.x < np.interp(m.tau, reads.bends, edge_of(reads))) for m in marks]
+    right = [m.settled == (m.x < np.interp(m.tau, reads.delays, edge_of(reads))) for m in marks]
     return sum(right), len(right)
 
 

@@ -120,7 +120,7 @@ def discrepancy_map(
 
 def _runs(reads: Reads, marks: list[Mark]) -> Iterator[float]:
     """Train at every point of the grid; appends to `marks`, yields how much is done."""
-    edge = dict(zip(reads.bends.tolist(), edge_of(reads).tolist(), strict=True))
+    edge = dict(zip(reads.delays.tolist(), edge_of(reads).tolist(), strict=True))
     points = [(tau, m) for tau in DELAYS if tau in edge for m in MULTIPLES]
     for n, (tau, multiple) in enumerate(points):
         rate, weights = multiple * edge[tau], list[float]()
