@@ -52,9 +52,9 @@ def curves(
     )
 
 
-def bucket(run: Run) -> int:
+def bucket(run: Run, most: int = POINTS) -> int:
     """Steps in one drawn point: a power of two, so that a growing curve seldom changes its past."""
-    return 2 ** max(0, math.ceil(math.log2(max(1, run.steps) / POINTS)))
+    return 2 ** max(0, math.ceil(math.log2(max(1, run.steps) / most)))
 
 
 def _by_method(runs: Iterable[Run]) -> dict[str, Run]:
@@ -77,9 +77,9 @@ def _finite(losses: Sequence[float]) -> np.ndarray:
     return values
 
 
-def points(run: Run) -> tuple[np.ndarray, np.ndarray]:
+def points(run: Run, most: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
     """(steps done, mean loss) of each bucket; the last may be a part of one."""
-    values, size = _finite(run.losses), bucket(run)
+    values, size = _finite(run.losses), bucket(run, most)
     starts = np.arange(0, len(values), size)
     ends = np.minimum(starts + size, len(values))
     sums = np.add.reduceat(values, starts) if len(values) else values

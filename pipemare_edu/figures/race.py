@@ -11,7 +11,7 @@ from .curves import MARKS
 from .style import COLOURS, DASHES, Figure, axis, figure, listed, number, placeholder
 
 SHOWS = ("loss", "score")
-PALE = 0.45  # opacity of a shipped run
+PALE = 0.6  # opacity of a shipped run behind live ones
 SPREAD = 0.5  # of a method's marks on the right, as a share of its place
 
 
@@ -60,15 +60,16 @@ def race(
 
     score  what the scores are, in words
     show   the curves: "loss" (training loss, logarithmic) or "score"
-    Shipped runs are pale.  A run that diverged ends in a cross and counts 0.
+    Shipped runs are pale beside live ones.  A run that diverged ends in a cross and counts 0.
     """
     if show not in SHOWS:
         raise ValueError(f"show is {show!r}: give one of {', '.join(SHOWS)}")
     if not racers:
         return placeholder("The race appears here", 380)
     methods = list(by_method(racers))
-    traces = [t for r in racers for t in _curve(r, methods.index(r.method), show)]
-    ends = [t for i, rs in enumerate(by_method(racers).values()) for t in _ends(rs, i)]
+    pale = 1.0 if all(r.shipped for r in racers) else PALE
+    traces = [t for r in racers for t in _curve(r, methods.index(r.method), show, pale)]
+    ends = [t for i, rs in enumerate(by_method(racers).values()) for t in _ends(rs, i, pale)]
     named = [_key(method, i) for i, method in enumerate(methods)]
     return figure(
         [*named, *traces, *ends],
@@ -124,25 +125,26 @@ def _fate(r: Racer, score: str) -> str:
     return f"{score} {number(r.final)}{running}{how}"
 
 
-def _look(i: int, shipped: bool) -> dict[str, object]:
+def _look(i: int, opacity: float) -> dict[str, object]:
     return {
         "line": {
             "color": COLOURS[i % len(COLOURS)],
             "dash": DASHES[i % len(DASHES)],
             "width": 1.5,
         },
-        "opacity": PALE if shipped else 1.0,
+        "opacity": opacity,
     }
 
 
 def _key(method: str, i: int) -> go.Scatter:
     """The method's entry in the legend, for all its runs."""
     return go.Scatter(
-        x=[None], y=[None], name=method, legendgroup=method, mode="lines", **_look(i, False)
+        x=[None], y=[None], name=method, legendgroup=method, mode="lines", **_look(i, 1.0)
     )
 
 
-def _curve(r: Racer, i: int, show: str) -> Iterator[go.Scatter]:
+def _curve(r: Racer, i: int, show: str, pale: float) -> Iterator[go.Scatter]:
+    opacity = pale if r.shipped else 1.0
     points = r.losses if show == "loss" else r.scores
     what = f"{r.method}, seed {r.seed}{', shipped' if r.shipped else ''}"
     common = {"legendgroup": r.method, "showlegend": False}
@@ -153,7 +155,7 @@ def _curve(r: Racer, i: int, show: str) -> Iterator[go.Scatter]:
         mode="lines+markers" if len(points) < 3 else "lines",
         hovertemplate=f"{what}<br>step %{{x}}: {show} %{{y:.3g}}<extra></extra>",
         **common,
-        **_look(i, r.shipped),
+        **_look(i, opacity),
     )
     if r.diverged is not None:
         bottom = 0.0 if show == "score" or not points else points[-1][1]
@@ -163,13 +165,13 @@ def _curve(r: Racer, i: int, show: str) -> Iterator[go.Scatter]:
             name=f"{what}, diverged",
             mode="markers",
             marker={"symbol": "x", "size": 10, "color": COLOURS[i % len(COLOURS)]},
-            opacity=PALE if r.shipped else 1.0,
+            opacity=opacity,
             hovertemplate=f"{what}: diverged at step {r.diverged}<extra></extra>",
             **common,
         )
 
 
-def _ends(racers: Sequence[Racer], i: int) -> Iterator[go.Scatter]:
+def _ends(racers: Sequence[Racer], i: int, pale: float) -> Iterator[go.Scatter]:
     """Where a method's runs ended: seeds side by side, the shipped ones pale."""
     last = max(r.seed for r in racers)
     for shipped in (True, False):
@@ -184,7 +186,7 @@ def _ends(racers: Sequence[Racer], i: int) -> Iterator[go.Scatter]:
                 "color": COLOURS[i % len(COLOURS)],
                 "size": 9,
             },
-            opacity=PALE if shipped else 1.0,
+            opacity=pale if shipped else 1.0,
             customdata=[_fate(r, "score") for r in some],
             text=[f"{r.method}, seed {r.seed}" for r in some],
             hovertemplate="%{text}: %{customdata}<extra></extra>",

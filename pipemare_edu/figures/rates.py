@@ -104,14 +104,13 @@ def _positive(rates: Sequence[float]) -> list[float | None]:
 
 
 def _logarithmic(base: Sequence[float], rates: Mapping[int, Sequence[float]]) -> dict[str, object]:
-    """Three decades below the highest rate, so that a base rate on its way to 0 does not squeeze
-    the rest."""
-    high = max([*base, *(r for row in rates.values() for r in row)])
-    top = 1.6 * high
+    """At most three decades, so that a base rate on its way to 0 does not squeeze the rest."""
+    every = [rate for row in (base, *rates.values()) for rate in row if rate > 0]
+    top = 3 * max(every)
+    low = max(min(every) / 2, top / 1000)
     ticks = {"tickvals": [m * 10.0**e for e in range(-6, 3) for m in (1, 2, 5)]}
-    return axis(
-        "learning rate", type="log", range=[math.log10(top / 1000), math.log10(top)], **ticks
-    )
+    span = [math.log10(low), math.log10(top)]
+    return axis("learning rate", type="log", range=span, exponentformat="none", **ticks)
 
 
 def _message(base: Sequence[float], rates: Mapping[int, Sequence[float]], annealing: int) -> str:

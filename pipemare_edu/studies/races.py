@@ -28,6 +28,8 @@ from ..trainer.methods import Method, PipeMare
 from ..trainer.run import Run
 from ..training import prepare
 
+POINTS = 64  # most points of a run's loss
+
 Methods = Sequence[str] | Mapping[str, str | Method]
 
 
@@ -55,6 +57,9 @@ class Track:
         given = methods if isinstance(methods, Mapping) else {name: name for name in methods}
         options = {"network": self.network, "steps": self.steps}
         names = [value for value in given.values() if isinstance(value, str)]
+        for label, value in given.items():
+            if not isinstance(value, str | Method):
+                raise ValueError(f"{label!r} is {value!r}: give a method or its name")
         known = dict(methods_for(self.task, names, options)) if names or not given else {}
         return {k: known[v] if isinstance(v, str) else v for k, v in given.items()}
 
@@ -75,7 +80,7 @@ def track(task: str = "digits", network: str | None = None, **given: Any) -> Tra
 
 def racer(label: str, seed: int, run: Run, score: str) -> Racer:
     """How a run went, or goes so far."""
-    steps, means = points(run) if run.losses else ((), ())
+    steps, means = points(run, POINTS) if run.losses else ((), ())
     losses = [(int(step), _digits(mean)) for step, mean in zip(steps, means, strict=True)]
     if run.diverged and losses:
         finite = [loss for loss in run.losses if math.isfinite(loss)]

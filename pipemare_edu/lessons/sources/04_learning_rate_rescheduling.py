@@ -9,14 +9,13 @@
 # torch scheduler, race it against doing nothing, take it away too early, and choose its one setting
 # and defend the choice.
 #
-# **You will learn** what the first of the paper's three fixes, T1, does; where it helps, where it is
-# erratic, and where it is worse than nothing.
+# **You will learn** what the first of the paper's three fixes, T1, does; where it helps, where it
+# is erratic, and where it is worse than nothing.
 #
 # **You need** lesson 02 (staleness: $\tau_i = (2(P-i)+1)/N$) and the main result of lesson 03.
 
 # %%
-from math import cos, pi
-
+import torch
 from torch.optim.lr_scheduler import LambdaLR
 
 import pipemare_edu as pm
@@ -39,8 +38,8 @@ doctor()
 # ones crawl.
 #
 # They should not crawl for ever. Delay does most harm early, while the rate is high and the weights
-# change fast. So let the division fade out over $K$ steps. That is *learning-rate rescheduling*, the
-# paper's **T1**: at step $k$, stage $i$ uses
+# change fast. So let the division fade out over $K$ steps. That is *learning-rate rescheduling*,
+# the paper's **T1**: at step $k$, stage $i$ uses
 #
 # $$\alpha_{k,i} = \frac{\alpha_k}{\tau_i^{\,p}}, \qquad p = 1 - \min\left(\frac{k}{K},\,1\right)
 # \qquad (4.2)$$
@@ -118,8 +117,17 @@ rates.figures["rates"].shown
 # ## In torch
 #
 # torch has schedulers for such things. `LambdaLR(optimizer, f)` multiplies an optimizer's base rate
-# by `f(k)` at step `k`, counted from 0.
-#
+# by `f(k)` at step `k`, counted from 0. For example:
+
+# %%
+optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.1)
+scheduler = LambdaLR(optimizer, lambda k: 1 / (1 + k))
+for k in range(4):
+    print(f"step {k}: rate {optimizer.param_groups[0]['lr']:.3f}")
+    optimizer.step()
+    scheduler.step()
+
+# %% [markdown]
 # **Exercise 4.2.** Write T1 for one stage: given its optimizer, its delay `tau` (1 or more) and
 # `K`, return a scheduler. The check steps it and compares every rate with the trainer's own.
 
@@ -163,8 +171,8 @@ bare["rates"]
 # Eight times the base rate, on the very stages that need no help. A fix against delay that raises
 # rates is a bug, and one that is hard to see: nothing crashes, and with $N=1$ it is not even there.
 #
-# **Exercise 4.3.** Write the factor so that it is right for every delay: no rate is ever raised, and
-# a stage whose delay is 1 or less keeps the base rate.
+# **Exercise 4.3.** Write the factor so that it is right for every delay: no rate is ever raised,
+# and a stage whose delay is 1 or less keeps the base rate.
 
 
 # %% tags=["exercise"]
@@ -196,8 +204,9 @@ predict(LIVES, 3)
 # END SOLUTION
 
 # %% [markdown]
-# These nine runs are *shipped*: they were made with the same trainer on another machine, and are
-# drawn pale. Click Run to see them. Choose "live" to train here; live runs are drawn over them.
+# These nine runs are *shipped*: they were made before, with the same trainer, and come with the
+# course. Click Run to see them. Choose "live" to train here: live runs are drawn over the shipped
+# ones, which turn pale.
 
 # %%
 race = panels.Race()
@@ -211,6 +220,9 @@ race.run.click()
 print(await race.wait())
 ends = {(r.method, r.seed): r for r in race.result()}
 alive = sum(ends["pipemare-t1", seed].status == "done" for seed in range(3))
+for seed in range(3):
+    assert ends["pipemare-naive", seed].diverged < 50
+    assert ends["pipemare-t1", seed].final < ends["gpipe", seed].final
 print(lessons.compare(LIVES, alive, how="counted"))
 race.figures["race"].shown
 
@@ -270,18 +282,18 @@ annealing
 # %%
 annealing.run.click()
 print(await annealing.wait())
-assert all(r.status == "diverged" for r in annealing.result())
+assert all(r.status == "diverged" and r.diverged > 50 for r in annealing.result())
 annealing.figures["ends"].shown
 
 # %% [markdown]
 # With a short $K$ every run dies, soon after step $K$ and not before: T1 was not wrong, it was over
 # too soon. With a long $K$ runs survive. In between nothing is certain: some seeds live and some do
-# not, and those that live are often damaged. Even far to the right a single seed can fall, while its
-# neighbours do well; T1 shrinks steps, and does nothing about the mismatch between the forward's
-# and the backward's weights. But the trend is plain, and at $K = 400$, the whole run, T1 alone is
-# close to synchronous training.
+# not, and those that live are often damaged. Even far to the right a single seed can fall, while
+# its neighbours do well; T1 shrinks steps, and does nothing about the mismatch between the
+# forward's and the backward's weights. But the trend is plain, and at $K = 400$, the whole run, T1
+# alone is close to synchronous training.
 #
-# **Exercise 4.4.** Choose a $K$ for these 400-step runs, and defend it. Return $K$ together with the
+# **Exercise 4.4.** Choose a $K$ for these 400-step runs, and defend it. Give $K$ together with the
 # base rate that is left at step $K$, where
 #
 # $$\alpha_k = 0.2 \cdot \frac{1 + \cos(\pi k/400)}{2} \qquad (4.3)$$
@@ -293,9 +305,10 @@ annealing.figures["ends"].shown
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
+from math import cos, pi
+
 K = 400
-left = 0.2 * (1 + cos(pi * K / 400)) / 2
-choice = K, left
+choice = K, 0.2 * (1 + cos(pi * K / 400)) / 2
 # STUB
 # choice = ...  # a pair, K and the base rate at step K
 # END SOLUTION
@@ -328,10 +341,11 @@ assert calm.reached()
 calm.figures["race"].shown
 
 # %% [markdown]
-# Nobody diverges, and with every seed plain asynchronous training ends far above T1. At this rate it
-# bears its delay by itself; all that T1 does is to slow the early stages down to a twenty-third. **At
-# a rate that was safe anyway, T1 is slower than doing nothing.** This is why a comparison of fixes
-# needs the rate as an axis: at one end there is nothing to fix, at the other nothing helps.
+# Nobody diverges, and with every seed plain asynchronous training ends far above T1. At this rate
+# it bears its delay by itself; all that T1 does is to start the first stage at a twenty-third of
+# the rate. **At a rate that was safe anyway, T1 is slower than doing nothing.** This is why a
+# comparison of fixes needs the rate as an axis: at one end there is nothing to fix, at the other
+# nothing helps.
 #
 # ## Take-aways
 #

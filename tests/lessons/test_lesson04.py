@@ -1,0 +1,177 @@
+"""The exercises of lesson 04: every wrong answer is told what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+
+import pytest
+import torch
+from torch.optim.lr_scheduler import LambdaLR, LinearLR
+
+from pipemare_edu.lessons import hint, solution
+from pipemare_edu.lessons.exercise import judge
+from pipemare_edu.lessons.exercises import find, lesson04
+
+THREE, SCHEDULER, FACTOR, PAIR = (find(f"4.{n}") for n in range(1, 5))
+EVERY = (THREE, SCHEDULER, FACTOR, PAIR)
+
+
+def refused(exercise, answer, says: str) -> None:
+    verdict = judge(exercise, answer)
+    assert verdict.outcome == "wrong", verdict
+    assert says in verdict.detail, verdict.detail
+
+
+# 4.1
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ([1, 7**-0.5, 1 / 7], "at k = 0 nothing has been annealed yet"),  # the wrong way round
+        ([7, 7**0.5, 1], "multiply the rate by tau instead of dividing"),  # wrong sign
+        ([1 / 8, 8**-0.5, 1], "tau is 7, not 8"),  # off by one
+        ([1 / 7, 4 / 7, 1], "the mean of the two ends"),
+        ([1 / 7, 2 / 7, 1], "twice the first"),
+        ([1 / 7, 1 / 14, 1], "half of the first"),
+        ([1 / 7, 7**-0.5, 1 / 7], "from k = K on the base rate is back: yours is 0.1429"),
+        ([1 / 7, 1], "this one is [0.14"),
+        (["1/7", "x", "1"], "An answer is a list of three numbers"),
+    ],
+)
+def test_factors_are_wrong(answer, says) -> None:
+    refused(THREE, answer, says)
+
+
+@pytest.mark.parametrize("answer", [[0.143, 0.378, 1.0], (1 / 7, 1 / math.sqrt(7), 1)])
+def test_factors_are_right(answer) -> None:
+    assert judge(THREE, answer).outcome == "right"
+
+
+# 4.2
+
+
+def lambdas(f):
+    return lambda optimizer, tau, K: LambdaLR(optimizer, lambda k: f(k, tau, K))
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (
+            lambdas(lambda k, tau, K: tau ** (1 - min(k / K, 1))),
+            "step 0 has the rate 0.5, not 0.02",
+        ),
+        (lambdas(lambda k, tau, K: tau ** -(1 - min((k + 1) / K, 1))), "step 0"),  # off by one
+        (lambdas(lambda k, tau, K: tau ** -min(k / K, 1)), "step 0 has the rate 0.1"),
+        (lambdas(lambda k, tau, K: 1 / tau), "step 1 has the rate"),  # never annealed
+        (lambdas(lambda k, tau, K: tau ** -(1 - k / K)), "from step K on"),  # not capped
+        (lambdas(lambda k, tau, K: 1 / tau + (1 - 1 / tau) * min(k / K, 1)), "step 1"),
+        (lambdas(lambda k, tau, K: tau ** -(1 - min(k / 10, 1))), "K=8"),  # for one K only
+        (lambda optimizer, tau, K: LinearLR(optimizer, 1 / tau, 1.0, K), "step 1 has the rate"),
+        (lambda optimizer, tau, K: 1 / tau, "it returns a scheduler"),
+        (lambda optimizer, tau, K: optimizer.lr, "raised AttributeError"),
+        (3, "An answer is a function of (optimizer, tau, K)"),
+    ],
+)
+def test_scheduler_is_wrong(answer, says) -> None:
+    verdict = judge(SCHEDULER, answer)
+    assert verdict.outcome == "wrong" and says.lower() in verdict.detail.lower(), verdict.detail
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda optimizer, tau, K: lambda k: tau ** -max(1 - k / K, 0),
+        lambdas(lambda k, tau, K: max(tau, 1) ** -(1 - min(k / K, 1))),
+        lambdas(lambda k, tau, K: torch.tensor(float(tau)).double() ** -(1 - min(k / K, 1))),
+    ],
+)
+def test_scheduler_in_other_writings(answer) -> None:
+    assert judge(SCHEDULER, answer).outcome == "right"
+
+
+# 4.3
+
+
+def power(k, K):
+    return 1 - min(k / K, 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (lambda k, tau, K: tau ** -power(k, K), "no rate is ever raised: with tau=0.125"),
+        (lambda k, tau, K: min(tau, 1) ** -power(k, K), "no rate is ever raised"),
+        (lambda k, tau, K: (tau + 1) ** -power(k, K), "a delay of 1 or less keeps the base rate"),
+        (lambda k, tau, K: max(tau, 2) ** -power(k, K), "keeps the base rate"),
+        (lambda k, tau, K: min(tau ** power(k, K), 1), "keeps the base rate"),
+        (lambda k, tau, K: max(math.ceil(tau), 1) ** -power(k, K), "with tau=1.25"),
+        (lambda k, tau, K: 1.0, "any other stage has the factor"),
+        (lambda k, tau, K: None, "returns None"),
+    ],
+)
+def test_factor_is_wrong(answer, says) -> None:
+    refused(FACTOR, answer, says)
+
+
+def test_factor_in_another_writing() -> None:
+    assert judge(FACTOR, lambda k, tau, K: min(tau ** -power(k, K), 1)).outcome == "right"
+
+
+# 4.4
+
+
+def left(k):
+    return 0.2 * (1 + math.cos(math.pi * k / 400)) / 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ((50, left(50)), "plain asynchronous training, which is what T1 turns into, bears"),
+        ((100, left(100)), "at a rate of 0.171 it diverged at step"),
+        ((300, left(100)), "at step 300 of 400 yours is 0.1707, and the cosine's 0.02929"),
+        ((300, 0.2 / 23), "stage 1's first rate is something else"),
+        ((300, 0.2 * 300 / 400), "the second number is the base rate at step K"),
+        ((1600, 0.0), "T1 ends within the run: yours is 1600"),
+        ((0, 0.2), "yours is 0"),
+        ((250.5, left(250.5)), "yours is 250.5"),
+        (400, "An answer is a pair"),
+        ((400,), "An answer is a pair"),
+    ],
+)
+def test_choice_is_wrong(answer, says) -> None:
+    refused(PAIR, answer, says)
+
+
+def test_the_reference_choice_and_one_without_a_margin() -> None:
+    assert judge(PAIR, PAIR.answer()).outcome == "right"
+    assert lesson04.left_is_safe((230, left(230))) == ""
+    assert "at a rate of 0.153 it diverged" in lesson04.with_a_margin((230, left(230)))
+
+
+# All of them
+
+
+@pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)
+def test_three_hints_a_reference_and_a_solution_that_runs(exercise) -> None:
+    assert len({str(hint(exercise.id)) for _ in range(3)}) == 3
+    code = textwrap.dedent(solution(exercise.id).partition("\n\n")[2]).strip()
+    names: dict = {"torch": torch}
+    if exercise.function:
+        exec(code, names)
+        answer = names[exercise.reference.__name__]
+        assert judge(exercise, lambda *_: ...).outcome == "not attempted"
+    else:
+        *lines, last = code.splitlines()
+        exec("\n".join(lines), names)
+        answer = eval(last, names)
+    assert judge(exercise, answer).outcome == "right"
+
+
+@pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)
+@pytest.mark.parametrize("answer", [None, "?", [1, 2], {}, object(), float("nan"), lambda *_: 3])
+def test_nonsense_is_wrong_and_never_raised(exercise, answer) -> None:
+    assert judge(exercise, answer).outcome == "wrong"
