@@ -1,28 +1,22 @@
-"""Lesson 05: T2's gamma, its delta, a gap of one, the edge with and without it, its memory."""
+"""Lesson 05, first part: T2's gamma, its delta, and a gap of one."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...plan import theory
-from ...plan.ledger import ledger
 from ...plan.velocity import averages, deltas
 from ..exercise import Exercise, Property
 from ..reading import number, numbers
 
 GAMMA = "a function of (D, tau_fwd, tau_bkwd) that returns a number"
 DELTA = "a function of (delta, old, new, gamma) that returns the next delta, a number"
-THREE = "three rates, such as [0.1, 0.2, 0.3]"
-SHARE = "a function of the number of optimizer copies that returns a number"
 CLOSE = 1e-9
-BESIDE = 0.01  # how far beside a rate its two sides are looked at, as a share
 
 
-def _number_from(said: str, answer: Any) -> str:
+def no_number(said: str, answer: Any) -> str:
     """The fault of an answer that is no finite number."""
     found = numbers([answer])
     return "" if found else f"for {said} you return {answer!r}"
@@ -46,7 +40,7 @@ def between_0_and_1(gamma: Callable[..., Any]) -> str:
     for decay, fwd, bkwd in _gammas():
         answer = gamma(decay, fwd, bkwd)
         said = f"D={decay:.3g}, tau_fwd={fwd:.3g}, tau_bkwd={bkwd:.3g}"
-        if fault := _number_from(said, answer):
+        if fault := no_number(said, answer):
             return fault
         if not 0 < answer < 1:
             return f"for {said} you return {answer:.4g}"
@@ -79,7 +73,7 @@ def _followed(step: Callable[..., Any], course: np.ndarray, gamma: float) -> lis
     found: list[Any] = [0.0]
     for old, new in zip(course[:-1].tolist(), course[1:].tolist(), strict=True):
         found.append(step(found[-1], old, new, gamma))
-        if _number_from("", found[-1]):
+        if no_number("", found[-1]):
             break
     return found
 
@@ -87,7 +81,7 @@ def _followed(step: Callable[..., Any], course: np.ndarray, gamma: float) -> lis
 def is_a_number(step: Callable[..., Any]) -> str:
     """A result that is no finite number."""
     said = "delta=0.2, old=1.0, new=1.5, gamma=0.9"
-    return _number_from(said, step(0.2, 1.0, 1.5, 0.9))
+    return no_number(said, step(0.2, 1.0, 1.5, 0.9))
 
 
 def settles_on_steady(step: Callable[..., Any]) -> str:
@@ -95,7 +89,7 @@ def settles_on_steady(step: Callable[..., Any]) -> str:
     for gamma in GAMMAS:
         for move in (0.5, -2.0):
             last = _followed(step, move * np.arange(400.0), gamma)[-1]
-            if _number_from("", last) or abs(last - move) > 1e-6:
+            if no_number("", last) or abs(last - move) > 1e-6:
                 said = f"with gamma={gamma:g} and a weight that moves {move:g} a step"
                 return f"{said}, it tends to {last!r}"
     return ""
@@ -145,68 +139,6 @@ def exact_on_random(gamma: float) -> str:
 
 def exact_gamma() -> float:
     return 0.0
-
-
-# 5.4 the edge at delay 10 and Delta = 5: no T2, D = e^-2, D = 0.5
-
-TAU, DISCREPANCY, DECAYS = 10, 5.0, (None, math.exp(-2), 0.5)
-NAMED = ("without T2", "with D = e^-2", "with D = 0.5")
-
-
-def as_three(answer: Any) -> list[float]:
-    """Three numbers, from any sequence."""
-    values = numbers(answer)
-    if len(values) != 3:
-        raise ValueError(f"An answer is {THREE}; this one is {answer!r}.")
-    return values
-
-
-def at_the_edges(rates: Sequence[float]) -> str:
-    """The first rate that is not within a hundredth of where the largest root gets outside."""
-    for rate, decay, name in zip(rates, DECAYS, NAMED, strict=True):
-        g = None if decay is None else theory.gamma(decay, TAU)
-        case = theory.Quadratic(TAU, discrepancy=DISCREPANCY, gamma=g)
-        said = f"{name} you say {rate:.4g}"
-        if rate <= 0:
-            return f"{said}, and a rate is above 0"
-        if theory.spectral_radius(case.polynomial(rate * (1 - BESIDE))) > 1:
-            return f"{said}, and w grows a hundredth below that already"
-        if theory.spectral_radius(case.polynomial(rate * (1 + BESIDE))) < 1:
-            return f"{said}, and w shrinks a hundredth above that still"
-    return ""
-
-
-def edges() -> list[float]:
-    gammas = [None, math.exp(-2) ** (1 / 10), 0.5 ** (1 / 10)]
-    return [theory.threshold(theory.Quadratic(10, discrepancy=5, gamma=g)) for g in gammas]
-
-
-# 5.5 the memory of delta
-
-
-def as_the_ledger(share: Callable[..., Any]) -> str:
-    """The first optimizer at which the ledger of a random pipeline says another share."""
-    draw = np.random.default_rng(55)
-    for copies in (1, 2, 0, 3):
-        weights = draw.integers(10, 1000, size=int(draw.integers(2, 9))).tolist()
-        depths = [2 * (len(weights) - i) - 1 for i in range(len(weights))]
-        rows = ledger(weights, depths, 1, copies, corrects=True)
-        kept = sum(row[k] for row in rows for k in ("weights", "gradients", "optimizer"))
-        extra = sum(row["correction"] for row in rows)
-        answer = share(copies)
-        if fault := _number_from(f"{copies} copies", answer):
-            return fault
-        if abs(answer - extra / kept) > CLOSE:
-            return (
-                f"with {copies} optimizer {'copy' if copies == 1 else 'copies'} the ledger of a "
-                f"pipeline of {len(weights)} stages has {kept} bytes of weights, gradients and "
-                f"optimizer and {extra} for delta; you say a share of {answer:.4g}"
-            )
-    return ""
-
-
-def delta_share(copies: int) -> float:
-    return 1 / (2 + copies)
 
 
 EXERCISES: Sequence[Exercise] = (
@@ -260,30 +192,5 @@ EXERCISES: Sequence[Exercise] = (
         ),
         exact_gamma,
         read=number("a number", "0.5"),
-    ),
-    Exercise(
-        "5.4",
-        THREE,
-        (Property("w shrinks just below each of your rates and grows just above", at_the_edges),),
-        (
-            "theory.threshold(case) gives the edge of a case; the first is "
-            "theory.Quadratic(10, discrepancy=5).",
-            "For the others add gamma=..., which is not D but your gamma of exercise 5.1.",
-            "theory.Quadratic(10, discrepancy=5, gamma=gamma(0.5, 10, 0)) is the third.",
-        ),
-        edges,
-        read=as_three,
-    ),
-    Exercise(
-        "5.5",
-        SHARE,
-        (Property("it is what the ledger of a random pipeline says", as_the_ledger),),
-        (
-            "What is there anyway? The weights, and other things of the same size.",
-            "Weights, gradients, and so many optimizer copies: 2 + copies times the weights.",
-            "delta is one more of that size: return 1 / (2 + copies)",
-        ),
-        delta_share,
-        function=True,
     ),
 )
