@@ -8,6 +8,8 @@ from .annealing import annealing
 from .arrivals import Track, arrivals
 from .bubbles import bubbles, idle_fraction, overhead
 from .curves import curves
+from .discrepancy import discrepancy_bars
+from .discrepancy_map import discrepancy_map
 from .gantt import gantt
 from .ladder import ladder
 from .ledger import method_bytes, stage_bytes
@@ -19,6 +21,7 @@ from .scores import scores
 from .segments import held_bars, segment_curve
 from .staleness import staleness_bars
 from .style import Figure, describe, placeholder
+from .velocity import course, moves
 from .walk import Walk, walk
 
 __all__ = [
@@ -29,14 +32,18 @@ __all__ = [
     "annealing",
     "arrivals",
     "bubbles",
+    "course",
     "curves",
     "describe",
+    "discrepancy_bars",
+    "discrepancy_map",
     "gantt",
     "held_bars",
     "idle_fraction",
     "ladder",
     "listing",
     "method_bytes",
+    "moves",
     "overhead",
     "pipe",
     "placeholder",

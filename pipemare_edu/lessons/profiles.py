@@ -25,6 +25,8 @@ STEPS = {
     "00.live": (400, 400, 800, 800),
     "01.measure": (10, 20, 20, 20),
     "07.seeds": (400, 400, 400, 400),
+    "05.moves": (150, 150, 400, 400),
+    "05.slice": (60, 60, 400, 400),
 }
 
 _BINDER = ("BINDER_SERVICE_HOST", "BINDER_LAUNCH_HOST", "BINDER_REPO_URL")

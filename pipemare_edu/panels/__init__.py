@@ -4,6 +4,8 @@ widgets."""
 from .annealing import Annealing, annealing
 from .base import Goal, Panel
 from .debugger import StepDebugger, step_debugger
+from .discrepancy_map import DiscrepancyMap, discrepancy_map
+from .gradient_discrepancy import GradientDiscrepancy, gradient_discrepancy
 from .ladder import VersionLadder, version_ladder
 from .ledger import MemoryLedger, memory_ledger
 from .live import LiveTraining, live_training
@@ -13,10 +15,13 @@ from .schedules import ScheduleLab, schedule_lab
 from .segments import RecomputeSegments, recompute_segments
 from .shown import Shown
 from .staleness import MeasuredStaleness, measured_staleness
+from .velocity import Velocity, velocity
 
 __all__ = [
     "Annealing",
+    "DiscrepancyMap",
     "Goal",
+    "GradientDiscrepancy",
     "LiveTraining",
     "MeasuredStaleness",
     "MemoryLedger",
@@ -27,8 +32,11 @@ __all__ = [
     "Shown",
     "StageRates",
     "StepDebugger",
+    "Velocity",
     "VersionLadder",
     "annealing",
+    "discrepancy_map",
+    "gradient_discrepancy",
     "live_training",
     "measured_staleness",
     "memory_ledger",
@@ -37,5 +45,6 @@ __all__ = [
     "schedule_lab",
     "stage_rates",
     "step_debugger",
+    "velocity",
     "version_ladder",
 ]

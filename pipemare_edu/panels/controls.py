@@ -40,6 +40,13 @@ def decimal(
     )
 
 
+def hundredths(label: str, value: float, follow: bool = False) -> w.FloatSlider:
+    """A number between 0 and 1, neither included; the keys step it by a hundredth."""
+    slider = decimal(label, value, 0.01, 0.99, step=0.01, follow=follow)
+    slider.readout_format = ".2f"
+    return slider
+
+
 def flag(label: str, value: bool) -> w.Checkbox:
     """Yes or no."""
     return w.Checkbox(value, description=label, indent=False, layout={"width": "300px"})

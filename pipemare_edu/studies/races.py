@@ -158,11 +158,14 @@ FULL, SHORT = track(), track(steps=400)
 SAFE = track(steps=400, rate=0.02)  # here plain asynchronous training has nothing to be cured of
 KS = (25, 50, 100, 150, 200, 250, 300, 350, 400)
 THREE = ("gpipe", "pipemare-naive", "pipemare-t1")
+T2 = ("pipemare-t2", "pipemare-t1t2")
+DECAYS = (0.01, 0.5)
 
 
 def defaults() -> Iterator[tuple[Track, dict[str, Method], Sequence[int]]]:
     """(track, methods, seeds) of every race that is shipped."""
     yield FULL, FULL.lineup(THREE), range(3)
+    yield FULL, FULL.lineup(T2) | {f"D = {d}": PipeMare(t2=d) for d in DECAYS}, range(3)
     yield SAFE, SAFE.lineup(THREE[:2]) | {"T1, K = 400": PipeMare(t1=400)}, range(3)
     yield SHORT, {f"K = {k}": PipeMare(t1=k) for k in KS}, range(3)
 
