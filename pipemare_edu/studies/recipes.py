@@ -1,0 +1,257 @@
+"""Which of the three fixes does it take?  Every combination, over rates, stages and seeds.
+
+    python -m pipemare_edu.studies.recipes [--seeds 5] [--write]
+
+runs what lesson 06's board does not have yet and prints the table; --write ships the results with
+the lessons.  It can be interrupted, and goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import sys
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+from tqdm import tqdm
+
+from ..compare import memory_factor, record
+from ..lessons.cache import Cache
+from ..plan.clock import simulate
+from ..trainer.methods import GPipe, Method, PipeMare
+from ..trainer.registry import Fixes
+from ..trainer.run import Run
+from ..trainer.session import last
+from ..training import prepare
+
+STEPS, EVERY = 400, 25  # of a run; between two evaluations
+ANNEALING = 100  # K of T1: a quarter of the run, as in the task's own setting
+STAGES = (4, 8, 12)
+RATES = (0.1, 0.2, 0.4, 0.8)
+WARM_UPS = (40, 120)  # steps of T3
+SEEDS = 5
+CALM = 2.0  # points of accuracy
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Which of the three fixes are on, or none of this: synchronous training."""
+
+    t1: bool = False
+    t2: bool = False
+    t3: bool = False
+    synchronous: bool = False
+
+    @property
+    def label(self) -> str:
+        if self.synchronous:
+            return "synchronous"
+        on = [name for name, is_on in zip(("T1", "T2", "T3"), self.flags, strict=True) if is_on]
+        return "+".join(on) or "no fix"
+
+    @property
+    def flags(self) -> tuple[bool, bool, bool]:
+        return self.t1, self.t2, self.t3
+
+
+FLAGS = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, 0, 1), (0, 1, 1), (1, 1, 1))
+RECIPES = (Recipe(synchronous=True), *(Recipe(*map(bool, flags)) for flags in FLAGS))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A recipe at a number of stages, a rate, and T3 steps of warm-up (0 if T3 is off)."""
+
+    recipe: Recipe
+    stages: int
+    rate: float
+    warm_up: int
+
+    @classmethod
+    def at(cls, recipe: Recipe, stages: int, rate: float, warm_up: int) -> Cell:
+        """The cell of a recipe, whose warm-up counts only if it has T3 on."""
+        return cls(recipe, stages, rate, warm_up if recipe.t3 else 0)
+
+    @property
+    def method(self) -> Method:
+        if self.recipe.synchronous:
+            return GPipe()
+        t1, t2, _ = self.recipe.flags
+        return PipeMare(t1=ANNEALING * t1, t2=Fixes().t2 * t2, t3=self.warm_up)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Under what its results are shipped."""
+        recipe = asdict(self.recipe)
+        return recipe | {"stages": self.stages, "rate": self.rate, "warm_up": self.warm_up}
+
+    def chunks(self, seed: int) -> Generator[Run, None, None]:
+        """Train it for real, in chunks; see Trainer.chunks."""
+        job = prepare(
+            "digits",
+            self.method,
+            stages=self.stages,
+            microbatches=1,
+            steps=STEPS,
+            seed=seed,
+            rate=self.rate,
+            eval_every=EVERY,
+        )
+        yield from job.chunks()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one run went.
+
+    seed       of its weights and its data's order
+    accuracy   on the test set after every EVERY steps, in per cent
+    diverged   the step, from 1, or None
+    steps      that it did
+    """
+
+    seed: int
+    accuracy: tuple[float, ...]
+    diverged: int | None
+    steps: int
+
+    @classmethod
+    def of(cls, seed: int, run: Run) -> Outcome:
+        scores = run.metrics.get("accuracy", [])
+        values = tuple(round(value, 1) for _, value in scores)  # the test set has 497 images
+        return cls(seed, values, run.diverged and run.diverged[0] + 1, run.steps)
+
+    @property
+    def score(self) -> float:
+        """The last accuracy; 0 for a run that diverged."""
+        return self.accuracy[-1] if self.accuracy and self.diverged is None else 0.0
+
+    def agrees(self, other: Outcome) -> bool:
+        """Did both diverge, or end within CALM points of each other?"""
+        if self.diverged is not None or other.diverged is not None:
+            return (self.diverged is None) == (other.diverged is None)
+        return abs(self.score - other.score) <= CALM
+
+
+@dataclass(frozen=True)
+class Result:
+    """The runs of a cell.
+
+    utilization  of the whole run by the clock, one device a stage, filling, draining and T3's
+                 synchronous steps included, evaluations left out
+    memory       all weight-sized memory over weights, gradients and optimizer, as a run counted it
+    """
+
+    outcomes: tuple[Outcome, ...]
+    utilization: float
+    memory: float
+
+    @property
+    def mean(self) -> float:
+        """Mean final accuracy; a run that diverged counts 0."""
+        return statistics.mean(o.score for o in self.outcomes)
+
+    @property
+    def diverged(self) -> int:
+        """How many runs diverged."""
+        return sum(o.diverged is not None for o in self.outcomes)
+
+    def first(self, seeds: int) -> Result:
+        """The same, of the first few seeds."""
+        return Result(self.outcomes[:seeds], self.utilization, self.memory)
+
+    def of(self, seed: int) -> Outcome | None:
+        return next((o for o in self.outcomes if o.seed == seed), None)
+
+
+def cells() -> Iterator[Cell]:
+    """Every cell of the board, once."""
+    seen = (
+        Cell.at(*point) for point in itertools.product(RECIPES, STAGES, RATES, WARM_UPS)
+    )
+    yield from dict.fromkeys(seen)
+
+
+@cache
+def shipped() -> Cache:
+    """The shipped results."""
+    return Cache("recipes")
+
+
+def result(cell: Cell, results: Cache | None = None) -> Result | None:
+    """The shipped result of a cell, or None."""
+    stored = (results or shipped()).get(cell.config)
+    if stored is None:
+        return None
+    runs = ({**run, "accuracy": tuple(run["accuracy"])} for run in stored["outcomes"])
+    outcomes = tuple(Outcome(**run) for run in runs)
+    return Result(outcomes, stored["utilization"], stored["memory"])
+
+
+def utilization(cell: Cell) -> float:
+    """Of a run of STEPS steps, by the clock; see Result."""
+    lists = [
+        list(cell.method.operations(stage, cell.stages, 1, range(STEPS)))
+        for stage in range(cell.stages)
+    ]
+    return simulate(lists).utilization
+
+
+def measure(cell: Cell, seed: int, before: Result | None) -> Result:
+    """The result of a cell with one more seed."""
+    run = last(cell.chunks(seed))
+    outcome = Outcome.of(seed, run)
+    if before is not None:
+        return Result((*before.outcomes, outcome), before.utilization, before.memory)
+    memory = memory_factor(record(run, cell.recipe.label, seed))
+    return Result((outcome,), round(utilization(cell), 4), round(memory, 3))
+
+
+def table(results: Cache, stages: int, warm_up: int) -> str:
+    """Mean accuracy, and in brackets how many of the runs diverged, a column for each rate."""
+    head = f"{f'P={stages}, {warm_up} steps of T3':<24}" + "".join(f"{r:>14g}" for r in RATES)
+    lines = [head]
+    for recipe in RECIPES:
+        row = f"{recipe.label:<24}"
+        for rate in RATES:
+            found = result(Cell.at(recipe, stages, rate, warm_up), results)
+            row += f"{_entry(found):>14}"
+        lines.append(row)
+    return "\n".join(lines)
+
+
+def _entry(found: Result | None) -> str:
+    if found is None:
+        return "-"
+    died = f" ({found.diverged})" if found.diverged else ""
+    scores = [o.score for o in found.outcomes]
+    return f"{found.mean:.1f} ±{statistics.pstdev(scores):.0f}{died}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the study; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m pipemare_edu.studies.recipes")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help=f"seeds 0, 1, ... ({SEEDS})")
+    parser.add_argument("--write", action="store_true", help="ship the results with the lessons")
+    args = parser.parse_args(argv)
+    results = Cache("recipes")
+    work = list(itertools.product(range(args.seeds), cells()))
+    try:
+        for seed, cell in tqdm(work, unit="run", file=sys.stderr):
+            before = result(cell, results)
+            if before is None or before.of(seed) is None:
+                results.put(cell.config, asdict(measure(cell, seed, before)))
+    finally:
+        if args.write:
+            results.write()
+    for stages, warm_up in itertools.product(STAGES, WARM_UPS):
+        sys.stdout.write(table(results, stages, warm_up) + "\n\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
