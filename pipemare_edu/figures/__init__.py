@@ -7,6 +7,7 @@ form of a figure is figures.fig.Fig.
 from .bubbles import bubbles, idle_fraction, overhead
 from .curves import curves
 from .gantt import gantt
+from .ladder import ladder
 from .pipe import listing, pipe
 from .replay import replay
 from .staleness import staleness_bars
@@ -21,6 +22,7 @@ __all__ = [
     "describe",
     "gantt",
     "idle_fraction",
+    "ladder",
     "listing",
     "overhead",
     "pipe",

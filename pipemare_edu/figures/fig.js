@@ -21,7 +21,9 @@ function render({ model, el }) {
     due = false;
     if (gone || !Plotly) return;
     const { data, layout } = JSON.parse(model.get("spec"));
+    const first = !plot.data;
     await Plotly.react(plot, data, layout, { responsive: true, displaylogo: false });
+    if (first) plot.on("plotly_click", ({ points: [{ id }] }) => id && model.send({ click: id }));
   }
   // However fast figures arrive, draw at most once a frame, and only the newest.
   function later() {
@@ -29,6 +31,23 @@ function render({ model, el }) {
       due = true;
       requestAnimationFrame(draw);
     }
+  }
+  // Keys that the kernel asked for go there, past the notebook's own shortcuts, from a figure that
+  // has the focus.
+  const keys = () => model.get("takes").split(" ").filter(Boolean);
+  function pressed(event) {
+    if (!keys().includes(event.key) || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    model.send({ key: event.key });
+  }
+  if (keys().length) {
+    plot.tabIndex = 0;
+    plot.setAttribute("role", "application");
+    plot.setAttribute("aria-keyshortcuts", model.get("takes"));
+    plot.dataset.lmSuppressShortcuts = "true";
+    plot.addEventListener("keydown", pressed);
+    plot.addEventListener("click", () => plot.focus({ preventScroll: true }));
   }
   const label = () => plot.setAttribute("aria-label", model.get("alt"));
   model.on("change:spec", later);

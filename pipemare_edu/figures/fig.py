@@ -8,6 +8,7 @@ travels once, in a widget without a view.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -44,10 +45,13 @@ class Fig(anywidget.AnyWidget):
 
     shown  the figure that is shown, as a value
     alt    its description, which a screen reader reads
+    takes  names of keys that it takes while it has the focus, a space between them; they go to
+           `on_input`.  Without any it cannot have the focus
     """
 
     spec = traitlets.Unicode().tag(sync=True)
     alt = traitlets.Unicode().tag(sync=True)
+    takes = traitlets.Unicode().tag(sync=True)
     _esm = HERE / "fig.js"
     _css = HERE / "fig.css"
     _bundle: ClassVar[PlotlyBundle | None] = None
@@ -64,6 +68,18 @@ class Fig(anywidget.AnyWidget):
         self.spec = shown.to_json()
         if words:
             self.alt = describe(shown)
+
+    def on_input(self, click: Callable[[str], None], key: Callable[[str], None]) -> None:
+        """Call `click` with the id of a point (a trace's `ids`) that was clicked, and `key` with
+        the name of a key that was pressed.  They may be called from any thread."""
+
+        def received(_: Any, content: Any, __: Any) -> None:
+            if "click" in content:
+                click(content["click"])
+            elif content.get("key") in self.takes.split():
+                key(content["key"])
+
+        self.on_msg(received)
 
     @classmethod
     def _share_bundle(cls) -> None:

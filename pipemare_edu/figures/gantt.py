@@ -15,6 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ..plan.clock import Event, Timeline
+from .ages import by_stage
 from .settled import UNIT, settled
 from .style import COLOURS, HATCH, KINDS, Figure, axis, figure, listed, number, rgba
 
@@ -47,7 +48,7 @@ def gantt(
         measured = measured is not False
         events, window = settled(events, None if measured else UNIT)
         span = span or window
-    every = _rows(events)
+    every = by_stage(events)
     unit, scale = ("ms", 1000.0) if measured else ("units", 1.0)
     first, last = span or _span(every)
     rows = [[e for e in row if e.end >= first and e.start <= last] for row in every]
@@ -67,19 +68,6 @@ def gantt(
         _words(rows, idle, last - first, (unit, scale), flights),
         **_layout(len(rows), bool(measured), memory, (first * scale, last * scale)),
     )
-
-
-def _rows(events: Timeline | Iterable[Event]) -> list[list[Event]]:
-    """Per stage, its events by start."""
-    if isinstance(events, Timeline):
-        events = (e for row in events.events for e in row)
-    every = sorted(events, key=lambda e: (e.start, e.end))
-    if not every:
-        raise ValueError("there are no events to draw")
-    rows: list[list[Event]] = [[] for _ in range(1 + max(e.stage for e in every))]
-    for e in every:
-        rows[e.stage].append(e)
-    return rows
 
 
 def _span(rows: Sequence[Sequence[Event]]) -> tuple[float, float]:

@@ -19,6 +19,7 @@ def staleness_bars(
     formula: Sequence[float] | None = None,
     backward: bool = False,
     title: str | None = None,
+    measured: bool = True,
 ) -> Figure:
     """Bars per stage (counted from 1): the mean age, in updates, of the weights that forwards
     read, once the pipe is full.
@@ -26,6 +27,7 @@ def staleness_bars(
     staleness  run.staleness
     formula    tau of every stage, drawn as diamonds (method.taus(stages, microbatches))
     backward   True: of the weights that backwards read
+    measured   False: nothing has run yet, and only what is implied is drawn
     """
     delays = staleness.backward if backward else staleness.forward
     stages = np.arange(1, len(delays) + 1)
@@ -63,9 +65,9 @@ def staleness_bars(
     if formula is not None:
         traces.append(_formula(stages, formula))
     return figure(
-        traces,
-        title or _message(means, implied, what),
-        _words(means, implied, formula, what),
+        traces if measured else traces[1:],
+        title or _message(means if measured else implied, implied, what, measured),
+        _words(means if measured else None, implied, formula, what),
         height=300,
         barmode="group",
         bargap=0.25,
@@ -87,9 +89,11 @@ def _formula(stages: np.ndarray, formula: Sequence[float]) -> go.Scatter:
     )
 
 
-def _message(means: np.ndarray, implied: np.ndarray, what: str) -> str:
+def _message(means: np.ndarray, implied: np.ndarray, what: str, measured: bool) -> str:
     if not len(means):
         return "Nothing was measured"
+    if not measured:
+        return f"On paper: stage 1's {what}s read weights {number(implied[0])} updates old"
     if not means.any():
         return f"Every {what} reads the newest weights"
     agree = "as its schedule implies"
@@ -99,14 +103,14 @@ def _message(means: np.ndarray, implied: np.ndarray, what: str) -> str:
 
 
 def _words(
-    means: np.ndarray, implied: np.ndarray, formula: Sequence[float] | None, what: str
+    means: np.ndarray | None, implied: np.ndarray, formula: Sequence[float] | None, what: str
 ) -> str:
-    if not len(means):
+    if not len(implied):
         return "No update was applied."
+    seen = "" if means is None else f"measured {listed([number(v) for v in means])}; "
     text = (
         f"Mean age of the weights that {what}s read, from the first stage to the last, in updates: "
-        f"measured {listed([number(v) for v in means])}; "
-        f"implied by the schedule {listed([number(v) for v in implied])}"
+        f"{seen}implied by the schedule {listed([number(v) for v in implied])}"
     )
     if formula is not None:
         text += f"; by the formula {listed([number(v) for v in formula])}"

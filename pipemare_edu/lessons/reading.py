@@ -7,18 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 
-def number(expects: str, such: str) -> Callable[[Any], float]:
-    """A reader of finite numbers, of whatever type; ValueError for anything else.
+def number(expects: str, such: str, above: float = -math.inf) -> Callable[[Any], float]:
+    """A reader of finite numbers above a bound, of whatever type; ValueError for anything else.
 
     expects, such  what the number is, and one that could be: for the message
     """
 
     def read(answer: Any) -> float:
-        try:
-            value = math.nan if isinstance(answer, str | bool) else float(answer)
-        except Exception:
-            value = math.nan
-        if not math.isfinite(value):
+        value = _finite(answer)
+        if value is None or value <= above:
             raise ValueError(
                 f"An answer is {expects}, without quotes or a unit, such as {such}; this one is "
                 f"{answer!r}."
@@ -26,3 +23,22 @@ def number(expects: str, such: str) -> Callable[[Any], float]:
         return value
 
     return read
+
+
+def numbers(answer: Any) -> list[float]:
+    """The numbers of a sequence; none if it is not one, or if something else is in it."""
+    try:
+        values = [_finite(value) for value in answer]
+    except Exception:
+        return []
+    return [] if None in values else [value for value in values if value is not None]
+
+
+def _finite(answer: Any) -> float | None:
+    """The finite number that an answer is; None for anything else, and for text or a truth
+    value."""
+    try:
+        value = math.nan if isinstance(answer, str | bool) else float(answer)
+    except Exception:
+        return None
+    return value if math.isfinite(value) else None

@@ -3,18 +3,24 @@ widgets."""
 
 from .base import Goal, Panel
 from .debugger import StepDebugger, step_debugger
+from .ladder import VersionLadder, version_ladder
 from .live import LiveTraining, live_training
 from .schedules import ScheduleLab, schedule_lab
 from .shown import Shown
+from .staleness import MeasuredStaleness, measured_staleness
 
 __all__ = [
     "Goal",
     "LiveTraining",
+    "MeasuredStaleness",
     "Panel",
     "ScheduleLab",
     "Shown",
     "StepDebugger",
+    "VersionLadder",
     "live_training",
+    "measured_staleness",
     "schedule_lab",
     "step_debugger",
+    "version_ladder",
 ]

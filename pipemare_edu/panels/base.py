@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 import ipywidgets as w
@@ -24,10 +23,8 @@ from ..trainer.registry import unknown
 from . import words
 from .cells import Cells
 from .controls import close, row
-from .loop import Worker
-
-DRAW_EVERY = 0.1  # seconds, at least
-DRAW_SHARE = 0.2  # of the time, at most
+from .loop import Pace, Worker
+from .report import Report
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class Goal:
     reached: Callable[[Any], bool]
 
 
-class Panel:
+class Panel(Report):
     """Subclasses give `work` and `draw`, and may give `outcome` and `reading`.
 
     controls  name -> widget, in the order in which they are shown; they set what Run does
@@ -58,18 +55,16 @@ class Panel:
         goal: Goal | None = None,
         views: Mapping[str, w.Widget] | None = None,
     ) -> None:
+        super().__init__()
         self.controls, self.views = dict(controls), dict(views or {})
         self.text, self.goal = text, goal
         self.run = w.Button(description="Run", button_style="primary", icon="play")
         self.cancel = w.Button(description="Cancel", disabled=True, icon="stop")
-        self.progress = w.FloatProgress(0.0, min=0.0, max=1.0, layout={"width": "220px"})
-        self.status = w.HTML(words.status("Ready."))
         self.figures = {name: Fig(figure) for name, figure in self.draw().items()}
         self._words = {name: w.HTML(words.in_words(f.alt)) for name, f in self.figures.items()}
         self._goal = w.HTML()
-        self.error: BaseException | None = None
         self.stopping = False
-        self._drawn, self._wait = 0.0, DRAW_EVERY
+        self._pace = Pace()
         self._worker = Worker(self._begin, self._advance, self._end)
         self.run.on_click(self.guarded(lambda _: self._clicked()))
         self.cancel.on_click(self.guarded(lambda _: self._cancelled()))
@@ -105,7 +100,8 @@ class Panel:
         return None
 
     def follow(self, widget: w.Widget, change: Callable[[], None] = lambda: None) -> None:
-        """Do `change` and draw anew whenever the value of `widget` has changed."""
+        """Do `change` and draw anew whenever the value of `widget` has changed, on the thread that
+        runs cells: for what is drawn fast enough to follow a slider (under 50 ms)."""
         followed = self.guarded(lambda: self._followed(change))
         widget.observe(lambda _: self._worker.call(followed), "value")
 
@@ -155,20 +151,6 @@ class Panel:
         self._worker.dispose()
         close(self.view)
 
-    def guarded(self, callback: Callable[..., Any]) -> Callable[..., None]:
-        """`callback`, with its errors shown in the panel and kept for wait() and result().
-
-        ipywidgets writes them to a log that a learner never opens and a test never reads.
-        """
-
-        def run(*args: Any) -> None:
-            try:
-                callback(*args)
-            except Exception as error:
-                self._fail(error)
-
-        return run
-
     def __repr__(self) -> str:
         return self.text
 
@@ -193,19 +175,17 @@ class Panel:
             self.say("Stopping ...")
 
     def _begin(self) -> Generator[float, None, None]:
-        self._drawn, self._wait = 0.0, DRAW_EVERY
+        self._pace = Pace()
         return self.work(self.settings)
 
     def _advance(self, done: float) -> None:
-        start = perf_counter()
-        if start - self._drawn < self._wait:
-            return
+        self._pace.draw(lambda: self._show_progress(done))
+
+    def _show_progress(self, done: float) -> None:
         self.progress.value = done
         if not self.stopping:
             self.say(self.outcome()[1])
         self._redraw(live=True)
-        self._drawn = perf_counter()
-        self._wait = max(DRAW_EVERY, (self._drawn - start) / DRAW_SHARE)
 
     def _end(self, error: Exception | None) -> None:
         try:
@@ -236,19 +216,6 @@ class Panel:
             self.figures[name].show(figure, words=not live)
             if not live:
                 self._words[name].value = words.in_words(describe(figure))
-
-    def say(self, text: str) -> None:
-        """Show `text` as the status."""
-        self.status.value = words.status(text)
-
-    def _fail(self, error: BaseException) -> None:
-        self.error = error
-        self.progress.bar_style = "danger"
-        self.status.value = words.failure(error)
-
-    def _raise(self) -> None:
-        if self.error is not None:
-            raise self.error
 
     def _show_goal(self) -> None:
         if self.goal is not None:

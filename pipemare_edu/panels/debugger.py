@@ -13,6 +13,7 @@ from ..figures.walk import State, in_words, title
 from ..plan.ops import Op, Operations
 from ..plan.schedules import schedule
 from . import controls as c
+from . import words
 from .base import Goal, Panel
 from .shown import Shown
 
@@ -145,9 +146,5 @@ def _lines(found: Walk) -> str:
 
 
 def _text(found: Walk, event: int) -> str:
-    """The panel's fixed text form."""
-    arguments = f"{[str(row) for row in found.lists]!r}, event={event}"
-    return (
-        f"StepDebugger({arguments}): Back, Forward, Play, Cancel and two figures, in Jupyter.\n"
-        f"Without widgets, step_debugger({arguments}) gives the same figures."
-    )
+    given = {"lists": [str(row) for row in found.lists], "event": event}
+    return words.text_form("StepDebugger", given, "two figures", "Back, Forward, Play, Cancel")

@@ -11,6 +11,7 @@ from ..trainer.registry import method_names, unknown
 from ..trainer.run import Run
 from ..training import prepare, warm_up
 from . import controls as c
+from . import words
 from .base import Goal, Panel
 from .shown import Shown
 from .story import Settings, figures, labels, tell
@@ -60,7 +61,8 @@ class LiveTraining(Panel):
         if method not in method_names():
             raise ValueError(unknown("method", method, method_names()))
         given = {"stages": stages, "microbatches": microbatches, "rate": rate, "steps": steps}
-        text = _text({"task": task, "method": method, **given, "seed": seed, "network": network})
+        named = {"task": task, "method": method, **given, "seed": seed, "network": network}
+        text = words.text_form("LiveTraining", named, "three figures")
         setting = tasks.get(task).setting(network)
         start = {k: getattr(setting, k) if v is None else v for k, v in given.items()}
         self._history: list[tuple[Settings, Run]] = []
@@ -167,12 +169,3 @@ def _controls(
         "steps": c.whole("steps", start["steps"], least=1),
         "seed": c.whole("seed", seed),
     }
-
-
-def _text(given: dict[str, Any]) -> str:
-    """The panel's fixed text form."""
-    arguments = ", ".join(f"{k}={v!r}" for k, v in given.items() if v is not None)
-    return (
-        f"LiveTraining({arguments}): controls, Run, Cancel and three figures, in Jupyter.\n"
-        f"Without widgets, live_training({arguments}) gives the same figures."
-    )

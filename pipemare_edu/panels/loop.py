@@ -11,11 +11,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import closing
+from time import perf_counter
 from typing import Any
 
 # A message takes several turns of the loop and a hand-over between threads on its way to a cell.
 # Yielding for one turn after each chunk would answer it four chunks later; this, within one.
 PAUSE = 0.001  # seconds
+DRAW_EVERY = 0.1  # seconds, at least
+DRAW_SHARE = 0.2  # of the time, at most
 
 
 class Worker:
@@ -86,6 +89,22 @@ class Worker:
         except Exception as error:
             problem = error
         self._end(problem)
+
+
+class Pace:
+    """Draws now and then while work goes on, so that the work keeps most of the time."""
+
+    def __init__(self) -> None:
+        self._drawn, self.wait = 0.0, DRAW_EVERY
+
+    def draw(self, draw: Callable[[], None]) -> None:
+        """Call `draw`, unless it was called less than `wait` seconds ago."""
+        start = perf_counter()
+        if start - self._drawn < self.wait:
+            return
+        draw()
+        self._drawn = perf_counter()
+        self.wait = max(DRAW_EVERY, (self._drawn - start) / DRAW_SHARE)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -13,6 +13,7 @@ from ..trainer.run import Run
 from ..trainer.session import last
 from ..training import warm_up
 from . import controls as c
+from . import words
 from .base import Goal, Panel
 from .shown import Shown
 from .timing import NAMES, SCHEDULES, Measured, Settings, measuring
@@ -203,10 +204,5 @@ def _slow_options(stages: int) -> list[tuple[str, int]]:
 
 
 def _text(start: Settings, steps: int, memory: str) -> str:
-    """The panel's fixed text form."""
     given = asdict(start) | {"steps": steps, "memory": memory}
-    arguments = ", ".join(f"{k}={v!r}" for k, v in given.items())
-    return (
-        f"ScheduleLab({arguments}): controls, Measure, Cancel and three figures, in Jupyter.\n"
-        f"Without widgets, schedule_lab({arguments}) gives the same figures."
-    )
+    return words.text_form("ScheduleLab", given, "three figures", "controls, Measure, Cancel")

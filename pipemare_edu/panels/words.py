@@ -5,8 +5,11 @@ A panel's status is a live region: a screen reader speaks it when it changes.
 
 from __future__ import annotations
 
+import re
 import traceback
+from collections.abc import Mapping
 from html import escape
+from typing import Any
 
 RED = "var(--jp-error-color1, #c4401c)"
 
@@ -41,3 +44,24 @@ def goal(sentence: str, reached: bool) -> str:
 
 def in_words(text: str) -> str:
     return f"<details><summary>This figure in words</summary><p>{escape(text)}</p></details>"
+
+
+def text_form(
+    panel: str,
+    given: Mapping[str, Any],
+    shows: str = "a figure",
+    buttons: str = "controls, Run, Cancel",
+) -> str:
+    """A panel's fixed text form: its call, and the plain call of the same name and arguments.
+
+    given    arguments by name; those that are None are left out
+    shows    what it shows, in words
+    buttons  what there is to use, in words
+    """
+    arguments = ", ".join(f"{k}={v!r}" for k, v in given.items() if v is not None)
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", panel).lower()
+    figures = "figures" if shows.endswith("s") else "figure"
+    return (
+        f"{panel}({arguments}): {buttons} and {shows}, in Jupyter.\n"
+        f"Without widgets, {plain}({arguments}) gives the same {figures}."
+    )

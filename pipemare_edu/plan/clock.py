@@ -113,7 +113,7 @@ def simulate(
     rows = tuple(map(_operations, lists))
     kinds = {"F": forward, "B": backward, "R": forward, "U": update, "E": evaluate}
     costs = {kind: _cost(value, len(rows)) for kind, value in kinds.items()}
-    pairs = [_each("message", value, len(rows) - 1) for value in (message, transfer)]
+    pairs = [_each("message", value, max(0, len(rows) - 1)) for value in (message, transfer)]
     events = _run(rows, lambda stage, op: costs[op.kind](stage, op), *pairs)
     stuck = any(len(done) < len(row) for done, row in zip(events, rows, strict=True))
     report = deadlock_report(rows, [len(done) for done in events]) if stuck else None

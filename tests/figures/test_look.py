@@ -12,6 +12,7 @@ from pipemare_edu.figures import (
     curves,
     describe,
     gantt,
+    ladder,
     listing,
     pipe,
     placeholder,
@@ -25,6 +26,7 @@ from pipemare_edu.trainer.run import Staleness
 
 FIGURES = [
     gantt(simulate(schedule("gpipe", 3, 2, 1))),
+    ladder(simulate(schedule("lockstep", 3, 2, 4))),
     curves({}),
     staleness_bars(Staleness()),
     placeholder("Nothing yet", 100),

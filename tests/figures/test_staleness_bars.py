@@ -39,3 +39,9 @@ def test_description_has_every_number():
 
 def test_nothing_measured():
     assert describe(staleness_bars(Staleness())) == "Nothing was measured. No update was applied."
+
+
+def test_before_a_run_only_what_is_implied_is_drawn():
+    figure = staleness_bars(SEEN, TAUS, measured=False)
+    assert [trace.name for trace in figure.data] == ["implied by the schedule", "formula τ"]
+    assert figure.layout.title.text.startswith("On paper") and "measured" not in describe(figure)

@@ -122,7 +122,7 @@ def test_a_picture_takes_milliseconds_and_tens_of_kilobytes():
     found = walk(schedule("gpipe", 8, 16))
     seconds = []
     for at in range(100, 105):
-        start = time.perf_counter()
+        start = time.process_time()
         size = len(pipe(found, at).to_json()) + len(listing(found, at).to_json())
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     assert min(seconds) < 0.05 and size < 60_000

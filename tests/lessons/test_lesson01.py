@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
 from fractions import Fraction
 
 import pytest
+from judging import refused, solved
 
 import pipemare_edu as pm
-from pipemare_edu.lessons import hint, solution
+from pipemare_edu.lessons import hint
 from pipemare_edu.lessons.exercise import judge
 from pipemare_edu.lessons.exercises import find
 
 TABLE, ORDER, COUNT, SHARE, OWN = (find(f"1.{n}") for n in range(1, 6))
 EVERY = (TABLE, ORDER, COUNT, SHARE, OWN)
-
-
-def refused(exercise, answer, says: str) -> None:
-    verdict = judge(exercise, answer)
-    assert verdict.outcome == "wrong", verdict
-    assert says in verdict.detail
 
 
 # 1.1
@@ -229,16 +223,7 @@ def test_own_schedule_may_have_any_number_of_microbatches(N) -> None:
 def test_three_hints_a_reference_and_a_solution_that_runs(exercise) -> None:
     assert len({str(hint(exercise.id)) for _ in range(3)}) == 3
     assert judge(exercise, exercise.answer()).outcome == "right"
-    code = textwrap.dedent(solution(exercise.id).partition("\n\n")[2]).strip()
-    names: dict = {}
-    if exercise.function:
-        exec(code, names)
-        answer = names[exercise.reference.__name__]
-    else:
-        *lines, last = code.splitlines()
-        exec("\n".join(lines), names)
-        answer = eval(last, names)
-    assert judge(exercise, answer).outcome == "right"
+    assert judge(exercise, solved(exercise)).outcome == "right"
 
 
 @pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)

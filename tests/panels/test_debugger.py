@@ -188,4 +188,4 @@ def test_disposal_leaves_no_widget_and_no_task():
 def test_the_text_form_says_the_plain_call():
     text = repr(StepDebugger(["F0 B0 U0"], event=2))
     assert text == repr(StepDebugger("F0 B0 U0", event=2))
-    assert "step_debugger(['F0 B0 U0'], event=2) gives the same figures" in text
+    assert "step_debugger(lists=['F0 B0 U0'], event=2) gives the same figures" in text

@@ -275,4 +275,4 @@ def test_drawing_takes_a_fifth_of_the_time_at_most(monkeypatch):
 
     monkeypatch.setattr(panel, "draw", draw)
     panel._advance(0.1)
-    assert panel._wait >= 0.25
+    assert panel._pace.wait >= 0.25

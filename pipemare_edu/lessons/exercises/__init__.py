@@ -1,4 +1,4 @@
-"""The exercises, one file a lesson; each has EXERCISES, a sequence of Exercise values."""
+"""The exercises, one file a lesson or two; each has EXERCISES, a sequence of Exercise values."""
 
 from __future__ import annotations
 
