@@ -4,7 +4,9 @@ Each figure says its message in its title and carries a description in words (`d
 form of a figure is figures.fig.Fig.
 """
 
+from .board import Entry, recipe_board
 from .bubbles import bubbles, idle_fraction, overhead
+from .cell_runs import Line, cell_runs
 from .curves import curves
 from .gantt import gantt
 from .ladder import ladder
@@ -15,9 +17,12 @@ from .style import Figure, describe, placeholder
 from .walk import Walk, walk
 
 __all__ = [
+    "Entry",
     "Figure",
+    "Line",
     "Walk",
     "bubbles",
+    "cell_runs",
     "curves",
     "describe",
     "gantt",
@@ -27,6 +32,7 @@ __all__ = [
     "overhead",
     "pipe",
     "placeholder",
+    "recipe_board",
     "replay",
     "staleness_bars",
     "walk",

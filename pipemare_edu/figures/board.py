@@ -1,4 +1,4 @@
-"""A board of recipes: final quality of every combination, its cost, and the runs of one cell."""
+"""A board of recipes: final quality of every combination, and what it costs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from .style import COLOURS, DASHES, GREY, Figure, axis, figure, listed
+from .style import GREY, Figure, axis, figure
 
 PALE, FULL = (238, 242, 245), (0, 114, 178)  # from no accuracy to 100 %
 CHOSEN, LIVE = "#CC79A7", "#D55E00"
@@ -35,16 +35,6 @@ class Entry:
     @property
     def diverged(self) -> int:
         return sum(score is None for score in self.scores.values())
-
-
-@dataclass(frozen=True)
-class Line:
-    """Accuracy over the steps of one run.  diverged: the step at which it did, or None."""
-
-    label: str
-    steps: Sequence[int]
-    scores: Sequence[float]
-    diverged: int | None = None
 
 
 def recipe_board(
@@ -74,12 +64,13 @@ def recipe_board(
         _stars(entries, names),
     ]
     top = {"side": "top", "showgrid": False, "zeroline": False}
-    hidden = {"showticklabels": False, "fixedrange": True}
+    hidden = {"showticklabels": False, "ticks": "", "fixedrange": True}
+    most = max(m for _, m in used)
     return figure(
         traces,
         title,
         _words(entries, columns, across, costs),
-        height=90 + 32 * len(names),
+        height=110 + 32 * len(names),
         barmode="overlay",
         showlegend=False,
         xaxis=axis(
@@ -91,8 +82,8 @@ def recipe_board(
             fixedrange=True,
             **top,
         ),
-        xaxis2=axis("utilization", domain=[0.7, 0.84], range=[0, 1.02], **top, **hidden),
-        xaxis3=axis("memory", domain=[0.87, 1], rangemode="tozero", **top, **hidden),
+        xaxis2=axis("utilization", domain=[0.7, 0.84], range=[0, 1.4], **top, **hidden),
+        xaxis3=axis("weight memory", domain=[0.87, 1], range=[0, 1.4 * most], **top, **hidden),
         yaxis=axis(
             "",
             tickvals=list(range(len(names))),
@@ -102,7 +93,7 @@ def recipe_board(
             zeroline=False,
             fixedrange=True,
         ),
-        margin={"l": 60, "r": 15, "t": 85, "b": 10},
+        margin={"l": 60, "r": 15, "t": 100, "b": 10},
         uirevision="board",
     )
 
@@ -159,11 +150,10 @@ def _bars(names: Sequence[str], values: Sequence[float], on: str, form: str, wha
         xaxis=on,
         width=0.5,
         text=[form.format(v) for v in values],
-        textposition="inside",
-        insidetextanchor="start",
+        textposition="outside",
         constraintext="none",
-        textangle=0,
-        textfont={"color": "black"},
+        cliponaxis=False,
+        textfont={"color": GREY},
         marker={"color": "#E69F00" if on == "x2" else "#56B4E9"},
         customdata=list(names),
         hovertemplate=f"%{{customdata}}: {what} %{{text}}<extra></extra>",
@@ -228,9 +218,7 @@ def _words(
     said = []
     for name, (used, memory) in costs.items():
         row = [f"{columns[n]}: {_spoken(e)}" for other, n, e in entries if other == name]
-        said.append(
-            f"{name}: {'; '.join(row)}; utilization {used:.2f}, memory {memory:.2f} times."
-        )
+        said.append(f"{name}: {'; '.join(row)}; utilization {used:.2f}, memory {memory:.2f} times.")
     return f"Mean final accuracy in per cent, by {across}. " + " ".join(said)
 
 
@@ -239,65 +227,3 @@ def _spoken(entry: Entry) -> str:
         return "every run diverged"
     some = f", {entry.diverged} of {len(entry.scores)} diverged" if entry.diverged else ""
     return f"{entry.mean:.1f}{some}"
-
-
-def cell_runs(lines: Sequence[Line], live: Line | None, title: str, steps: int) -> Figure:
-    """Accuracy over the steps of every run of a cell, and of one made just now over them.
-
-    steps  of a whole run
-    """
-    traces = [trace for n, line in enumerate(lines) for trace in _drawn(line, n)]
-    if live is not None:
-        traces += _drawn(live, None)
-    return figure(
-        traces,
-        title,
-        " ".join(map(_told, [*lines, *([live] if live is not None else [])])) or "No run yet.",
-        height=300,
-        xaxis=axis("step", range=[0, 1.02 * steps], zeroline=False),
-        yaxis=axis("test accuracy, %", range=[0, 102]),
-        legend={"orientation": "h", "y": -0.28, "yanchor": "top", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 45, "b": 70},
-        uirevision="runs",
-    )
-
-
-def _drawn(line: Line, place: int | None) -> list[go.Scatter]:
-    """A run's line, and a cross where it diverged; place: among the shipped ones, None if live."""
-    colour = LIVE if place is None else "#0072B2"
-    look = (
-        {"color": colour, "width": 3}
-        if place is None
-        else {"color": colour, "width": 1.5, "dash": DASHES[place % len(DASHES)]}
-    )
-    curve = go.Scatter(
-        x=list(line.steps),
-        y=list(line.scores),
-        name=line.label,
-        legendgroup=line.label,
-        mode="lines+markers" if place is None or len(line.steps) < 3 else "lines",
-        line=look,
-        marker={"symbol": "star" if place is None else "circle", "size": 8},
-        hovertemplate=f"{line.label}, step %{{x}}: %{{y:.1f}} %<extra></extra>",
-    )
-    if line.diverged is None:
-        return [curve]
-    cross = go.Scatter(
-        x=[line.diverged],
-        y=[line.scores[-1] if line.scores else 0.0],
-        legendgroup=line.label,
-        showlegend=not line.steps,
-        name=f"{line.label}: diverged",
-        mode="markers",
-        marker={"symbol": "x", "size": 11 if place is None else 9, "color": colour},
-        hovertemplate=f"{line.label} diverged at step {line.diverged}<extra></extra>",
-    )
-    return [curve, cross] if line.steps else [cross]
-
-
-def _told(line: Line) -> str:
-    if line.diverged is not None:
-        return f"{line.label} diverged at step {line.diverged}."
-    if not line.scores:
-        return f"{line.label} has begun."
-    return f"{line.label}: {line.scores[-1]:.1f} % after step {line.steps[-1]}."

@@ -2,6 +2,7 @@
 widgets."""
 
 from .base import Goal, Panel
+from .board import RecipeBoard, recipe_board
 from .debugger import StepDebugger, step_debugger
 from .ladder import VersionLadder, version_ladder
 from .live import LiveTraining, live_training
@@ -14,12 +15,14 @@ __all__ = [
     "LiveTraining",
     "MeasuredStaleness",
     "Panel",
+    "RecipeBoard",
     "ScheduleLab",
     "Shown",
     "StepDebugger",
     "VersionLadder",
     "live_training",
     "measured_staleness",
+    "recipe_board",
     "schedule_lab",
     "step_debugger",
     "version_ladder",

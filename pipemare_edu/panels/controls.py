@@ -40,6 +40,11 @@ def decimal(
     )
 
 
+def switch(label: str, value: bool) -> w.Checkbox:
+    """On or off; the space bar turns it."""
+    return w.Checkbox(value=value, description=label, indent=False, layout={"width": "auto"})
+
+
 def lines(label: str, value: str, rows: int) -> w.Textarea:
     """Text of several lines, taken over when the learner leaves it."""
     look = _look() | {"layout": {"width": "96%"}}
