@@ -29,8 +29,8 @@ class Entry:
 
     @property
     def mean(self) -> float:
-        """A run that diverged counts 0."""
-        return statistics.mean(score or 0.0 for score in self.scores.values())
+        """A run that diverged counts 0; 0 without a run."""
+        return statistics.mean([score or 0.0 for score in self.scores.values()] or [0.0])
 
     @property
     def diverged(self) -> int:
@@ -74,7 +74,7 @@ def recipe_board(
         barmode="overlay",
         showlegend=False,
         xaxis=axis(
-            across,
+            f"{across} (mean final accuracy, %; ✕ diverged, which counts 0)",
             domain=[0, 0.66],
             tickvals=list(range(len(columns))),
             ticktext=list(columns),
@@ -180,6 +180,8 @@ def _stars(entries: Sequence[tuple[str, int, Entry]], names: Sequence[str]) -> g
 
 def _short(entry: Entry) -> str:
     """What stands in a cell."""
+    if not entry.scores:
+        return "not run"
     if not entry.diverged:
         return f"{entry.mean:.1f}"
     if entry.diverged == len(entry.scores):
@@ -223,6 +225,8 @@ def _words(
 
 
 def _spoken(entry: Entry) -> str:
+    if not entry.scores:
+        return "not run"
     if entry.diverged == len(entry.scores):
         return "every run diverged"
     some = f", {entry.diverged} of {len(entry.scores)} diverged" if entry.diverged else ""

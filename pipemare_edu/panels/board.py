@@ -9,7 +9,7 @@ from typing import Any
 from .. import tasks
 from ..figures import Figure, cell_runs
 from ..studies.recipe import STEPS, Cell, Outcome, Recipe
-from ..studies.recipes import RATES, SEEDS, STAGES, WARM_UPS, result
+from ..studies.recipes import RATES, SEEDS, STAGES, WARM_UPS, Result, result
 from ..trainer.registry import unknown
 from ..trainer.session import last as to_the_end
 from ..training import warm_up as warm_optimizer
@@ -200,12 +200,13 @@ def recipe_board(
 ) -> Shown:
     """What RecipeBoard shows after one Run, without widgets; `.value` is its outcome.
 
-    seed=None runs nothing and shows what RecipeBoard does before a Run.
+    seed=None runs nothing and shows what RecipeBoard does before a Run; then `.value` is the
+    shipped Result of the chosen cell.
     """
     now = Settings(t1, t2, t3, synchronous, stages, rate, warm_up, seeds, seed or 0)
     _known_columns(columns)
     if seed is None:
-        return Shown(figures(now, columns, {}, None))
+        return Shown(figures(now, columns, {}, None), _shipped(now))
     outcome = Outcome.of(seed, to_the_end(now.cell.chunks(seed)))
     shown = figures(now, columns, {(now.cell, seed): outcome}, (now.cell, outcome))
     return Shown(shown, outcome)
@@ -225,8 +226,8 @@ def _runs(
     now: Settings, lives: Mapping[tuple[Cell, int], Outcome], last: tuple[Cell, Outcome] | None
 ) -> Figure:
     """Every shipped run of the chosen cell, and over them the live one of the chosen seed."""
-    shipped = result(now.cell)
-    outcomes = shipped.first(now.seeds).outcomes if shipped else ()
+    shipped = _shipped(now)
+    outcomes = shipped.outcomes if shipped else ()
     live = lives.get((now.cell, now.seed))
     if last is not None and (last[0], last[1].seed) == (now.cell, now.seed):
         live = last[1]
@@ -236,6 +237,12 @@ def _runs(
         told(now.cell, now.seeds, costs=False),
         STEPS,
     )
+
+
+def _shipped(now: Settings) -> Result | None:
+    """The shipped runs of the chosen cell, as many seeds as are asked for."""
+    found = result(now.cell)
+    return found.first(now.seeds) if found else None
 
 
 def tell(cell: Cell, outcome: Outcome, word: str) -> str:

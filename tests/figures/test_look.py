@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from pipemare_edu.figures import (
+    Entry,
     bubbles,
+    cell_runs,
     curves,
     describe,
     gantt,
@@ -16,6 +18,7 @@ from pipemare_edu.figures import (
     listing,
     pipe,
     placeholder,
+    recipe_board,
     staleness_bars,
     walk,
 )
@@ -31,6 +34,10 @@ FIGURES = [
     staleness_bars(Staleness()),
     placeholder("Nothing yet", 100),
     bubbles(3, 2, 0.5),
+    cell_runs([], None, "No runs", 100),
+    recipe_board(
+        {"T1": [Entry({0: 90.0})]}, ["0.1"], "rate", {"T1": (1.0, 1.0)}, ("", 0), "A board"
+    ),
     pipe(walk(["F0 B0 U0"]), 2),
     listing(walk(["F0 B0 U0"]), 2),
 ]
