@@ -48,7 +48,7 @@ def test_a_run_agrees_with_the_shipped_one(cell):
 def test_the_story_of_lesson_06():
     """Diverged or not, and orders of means; never a number of T1 alone."""
     assert not any(result(at(synchronous=True, rate=r)).diverged for r in RATES)
-    assert result(at()).diverged >= 3 and result(at(rate=0.8)).diverged == SEEDS
+    assert result(at()).diverged >= 2 and result(at(rate=0.8)).diverged == SEEDS
     assert result(at(rate=0.1)).diverged == 0
     for stages in STAGES:
         found = result(at(t2=True, stages=stages))
