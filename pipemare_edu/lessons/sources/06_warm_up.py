@@ -140,7 +140,8 @@ shipped["board"]
 
 # %% [markdown]
 # * *No fix*: two of three seeds diverge. This is the cliff of lesson 02.
-# * *T1* alone is a matter of luck: one seed diverges, the others end far below synchronous training.
+# * *T1* alone is a matter of luck: one seed diverges, the others end far below the synchronous
+#   runs.
 # * *T2* alone is enough at this rate. SGD on this network has little else to repair.
 # * *T3* alone only puts the cliff off: the delay comes after the warm-up, at full strength.
 #
