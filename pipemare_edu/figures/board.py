@@ -93,7 +93,7 @@ def recipe_board(
             zeroline=False,
             fixedrange=True,
         ),
-        margin={"l": 60, "r": 15, "t": 100, "b": 10},
+        margin={"l": 60, "r": 30, "t": 100, "b": 10},
         uirevision="board",
     )
 

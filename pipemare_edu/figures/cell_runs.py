@@ -48,7 +48,7 @@ def _drawn(line: Line, place: int | None) -> list[go.Scatter]:
     look = (
         {"color": colour, "width": 3}
         if place is None
-        else {"color": colour, "width": 1.5, "dash": DASHES[place % len(DASHES)]}
+        else {"color": colour, "width": 2, "dash": DASHES[place % len(DASHES)]}
     )
     curve = go.Scatter(
         x=list(line.steps),

@@ -42,7 +42,8 @@ def decimal(
 
 def switch(label: str, value: bool) -> w.Checkbox:
     """On or off; the space bar turns it."""
-    return w.Checkbox(value=value, description=label, indent=False, layout={"width": "auto"})
+    layout = {"width": "auto", "margin": "2px 12px"}
+    return w.Checkbox(value=value, description=label, indent=False, layout=layout)
 
 
 def lines(label: str, value: str, rows: int) -> w.Textarea:
