@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from .. import tasks
 from ..figures import Figure, cell_runs
-from ..studies.recipe import STEPS, Cell, Outcome, Recipe
+from ..studies.recipe import STEPS, Cell, Outcome
 from ..studies.recipes import RATES, SEEDS, STAGES, WARM_UPS, Result, result
-from ..trainer.registry import unknown
 from ..trainer.session import last as to_the_end
 from ..training import warm_up as warm_optimizer
 from . import controls as c
 from . import words
 from .base import Goal, Panel
 from .shown import Shown
-from .squares import COLUMNS, Lives, Place, at, board, line, name, place_of, told
+from .squares import (
+    COLUMNS,
+    Lives,
+    Place,
+    Settings,
+    at,
+    board,
+    known_columns,
+    line,
+    place_of,
+    tell,
+    told,
+)
 
 KEYS = {"ArrowLeft": (0, -1), "ArrowRight": (0, 1), "ArrowUp": (-1, 0), "ArrowDown": (1, 0)}
 HARD = {"stages": STAGES[1], "rate": RATES[-1]}
@@ -39,41 +50,6 @@ GOAL = Goal(
     "with, and run it once more.".format(**HARD),
     _holds,
 )
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Where the controls stand.  ValueError for what is not on the board."""
-
-    t1: bool = False
-    t2: bool = True
-    t3: bool = False
-    synchronous: bool = False
-    stages: int = STAGES[1]
-    rate: float = RATES[1]
-    warm_up: int = WARM_UPS[0]
-    seeds: int = SEEDS
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        known = {"stages": STAGES, "rate": RATES, "warm_up": WARM_UPS, "seeds": range(1, SEEDS + 1)}
-        for what, values in known.items():
-            if (value := getattr(self, what)) not in values:
-                raise ValueError(unknown(what, value, [str(v) for v in values]))
-
-    @property
-    def recipe(self) -> Recipe:
-        if self.synchronous:
-            return Recipe(synchronous=True)
-        return Recipe(bool(self.t1), bool(self.t2), bool(self.t3))
-
-    @property
-    def cell(self) -> Cell:
-        return Cell.at(self.recipe, self.stages, self.rate, self.warm_up)
-
-    @property
-    def place(self) -> Place:
-        return Place(self.recipe, self.stages, self.rate, self.warm_up)
 
 
 class RecipeBoard(Panel):
@@ -108,7 +84,7 @@ class RecipeBoard(Panel):
         goal: Goal | None = GOAL,
     ) -> None:
         start = Settings(t1, t2, t3, synchronous, stages, rate, warm_up, seeds, seed)
-        _known_columns(columns)
+        known_columns(columns)
         warm_optimizer()
         tasks.get("digits")
         self.lives: Lives = {}
@@ -204,7 +180,7 @@ def recipe_board(
     shipped Result of the chosen cell.
     """
     now = Settings(t1, t2, t3, synchronous, stages, rate, warm_up, seeds, seed or 0)
-    _known_columns(columns)
+    known_columns(columns)
     if seed is None:
         return Shown(figures(now, columns, {}, None), _shipped(now))
     outcome = Outcome.of(seed, to_the_end(now.cell.chunks(seed)))
@@ -243,33 +219,6 @@ def _shipped(now: Settings) -> Result | None:
     """The shipped runs of the chosen cell, as many seeds as are asked for."""
     found = result(now.cell)
     return found.first(now.seeds) if found else None
-
-
-def tell(cell: Cell, outcome: Outcome, word: str) -> str:
-    """How a live run went, beside the shipped one of the same seed."""
-    which = f"{name(cell)}, seed {outcome.seed}"
-    if word == "running":
-        reached = f", accuracy {outcome.accuracy[-1]:.1f} %" if outcome.accuracy else ""
-        return f"Training {which}: step {outcome.steps} of {STEPS}{reached}."
-    if word not in ("done", "diverged"):
-        return f"{word.capitalize()} after step {outcome.steps} of {STEPS}: {which}."
-    shipped = result(cell)
-    same = shipped.of(outcome.seed) if shipped else None
-    if same is None:
-        return f"Done: {which} {_ended(outcome)}. No run of this seed was shipped."
-    agree = "they agree" if outcome.agrees(same) else "they differ"
-    return f"Done: {which} {_ended(outcome)}; the shipped run {_ended(same)}: {agree}."
-
-
-def _ended(outcome: Outcome) -> str:
-    if outcome.diverged is not None:
-        return f"diverged at step {outcome.diverged}"
-    return f"ended at {outcome.score:.1f} %"
-
-
-def _known_columns(columns: str) -> None:
-    if columns not in COLUMNS:
-        raise ValueError(unknown("columns", columns, COLUMNS))
 
 
 def _controls(start: Settings) -> dict[str, Any]:

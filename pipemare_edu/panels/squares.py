@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from ..figures import Entry, Figure, Line
 from ..figures import recipe_board as drawn
 from ..figures.style import listed
-from ..studies.recipe import EVERY, RECIPES, Cell, Outcome, Recipe
-from ..studies.recipes import RATES, STAGES, WARM_UPS, Result, result
+from ..studies.recipe import EVERY, RECIPES, STEPS, Cell, Outcome, Recipe
+from ..studies.recipes import RATES, SEEDS, STAGES, WARM_UPS, Result, result
+from ..trainer.registry import unknown
 
 GOOD = 90.0  # per cent
 COLUMNS: dict[str, tuple[float, ...]] = {
@@ -31,6 +32,46 @@ class Place:
     @property
     def cell(self) -> Cell:
         return Cell.at(self.recipe, self.stages, self.rate, self.warm_up)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where the controls stand.  ValueError for what is not on the board."""
+
+    t1: bool = False
+    t2: bool = True
+    t3: bool = False
+    synchronous: bool = False
+    stages: int = STAGES[1]
+    rate: float = RATES[1]
+    warm_up: int = WARM_UPS[0]
+    seeds: int = SEEDS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        known = {"stages": STAGES, "rate": RATES, "warm_up": WARM_UPS, "seeds": range(1, SEEDS + 1)}
+        for what, values in known.items():
+            if (value := getattr(self, what)) not in values:
+                raise ValueError(unknown(what, value, [str(v) for v in values]))
+
+    @property
+    def recipe(self) -> Recipe:
+        if self.synchronous:
+            return Recipe(synchronous=True)
+        return Recipe(bool(self.t1), bool(self.t2), bool(self.t3))
+
+    @property
+    def cell(self) -> Cell:
+        return Cell.at(self.recipe, self.stages, self.rate, self.warm_up)
+
+    @property
+    def place(self) -> Place:
+        return Place(self.recipe, self.stages, self.rate, self.warm_up)
+
+
+def known_columns(columns: str) -> None:
+    if columns not in COLUMNS:
+        raise ValueError(unknown("columns", columns, COLUMNS))
 
 
 def rows_of(columns: str) -> list[Recipe]:
@@ -148,6 +189,28 @@ def _seeds(found: Result) -> str:
     low, high = f"{min(scores):.1f}", f"{max(scores):.1f}"
     span = f"at {low} %" if low == high else f"between {low} and {high} %"
     return f"{died}, the rest end {span}" if found.diverged else f"{seeds} end {span}"
+
+
+def tell(cell: Cell, outcome: Outcome, word: str) -> str:
+    """How a live run went, beside the shipped one of the same seed."""
+    which = f"{name(cell)}, seed {outcome.seed}"
+    if word == "running":
+        reached = f", accuracy {outcome.accuracy[-1]:.1f} %" if outcome.accuracy else ""
+        return f"Training {which}: step {outcome.steps} of {STEPS}{reached}."
+    if word not in ("done", "diverged"):
+        return f"{word.capitalize()} after step {outcome.steps} of {STEPS}: {which}."
+    shipped = result(cell)
+    same = shipped.of(outcome.seed) if shipped else None
+    if same is None:
+        return f"Done: {which} {_ended(outcome)}. No run of this seed was shipped."
+    agree = "they agree" if outcome.agrees(same) else "they differ"
+    return f"Done: {which} {_ended(outcome)}; the shipped run {_ended(same)}: {agree}."
+
+
+def _ended(outcome: Outcome) -> str:
+    if outcome.diverged is not None:
+        return f"diverged at step {outcome.diverged}"
+    return f"ended at {outcome.score:.1f} %"
 
 
 def line(outcome: Outcome, which: str) -> Line:

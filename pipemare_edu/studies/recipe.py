@@ -6,6 +6,7 @@ from collections.abc import Generator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..plan.clock import simulate
 from ..trainer.methods import GPipe, Method, PipeMare
 from ..trainer.registry import Fixes
 from ..trainer.run import Run
@@ -114,3 +115,10 @@ class Outcome:
         if self.diverged is not None or other.diverged is not None:
             return (self.diverged is None) == (other.diverged is None)
         return abs(self.score - other.score) <= CALM
+
+
+def utilization(method: Method, stages: int) -> float:
+    """Of a run of STEPS steps with one microbatch in each, by the clock: filling, draining and
+    T3's synchronous steps included, evaluations left out."""
+    lists = [method.operations(stage, stages, 1, range(STEPS)) for stage in range(stages)]
+    return simulate(lists).utilization

@@ -34,9 +34,8 @@ from tqdm import tqdm
 
 from ..compare import memory_factor, record
 from ..lessons.cache import Cache
-from ..plan.clock import simulate
 from ..trainer.session import last
-from .recipe import RECIPES, STEPS, Cell, Outcome
+from .recipe import RECIPES, Cell, Outcome, utilization
 
 STAGES = (4, 8, 12)
 RATES = (0.1, 0.2, 0.4, 0.8)
@@ -97,15 +96,6 @@ def result(cell: Cell, results: Cache | None = None) -> Result | None:
     return Result(outcomes, stored["utilization"], stored["memory"])
 
 
-def utilization(cell: Cell) -> float:
-    """Of a run of STEPS steps, by the clock; see Result."""
-    lists = [
-        list(cell.method.operations(stage, cell.stages, 1, range(STEPS)))
-        for stage in range(cell.stages)
-    ]
-    return simulate(lists).utilization
-
-
 def measure(cell: Cell, seed: int, before: Result | None) -> Result:
     """The result of a cell with one more seed."""
     run = last(cell.chunks(seed))
@@ -113,7 +103,7 @@ def measure(cell: Cell, seed: int, before: Result | None) -> Result:
     if before is not None:
         return Result((*before.outcomes, outcome), before.utilization, before.memory)
     memory = memory_factor(record(run, cell.recipe.label, seed))
-    return Result((outcome,), round(utilization(cell), 4), round(memory, 3))
+    return Result((outcome,), round(utilization(cell.method, cell.stages), 4), round(memory, 3))
 
 
 def table(results: Cache, stages: int, warm_up: int) -> str:

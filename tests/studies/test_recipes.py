@@ -8,7 +8,14 @@ import pytest
 
 from pipemare_edu.lessons.cache import Cache
 from pipemare_edu.studies import recipes
-from pipemare_edu.studies.recipe import RECIPES, STEPS, Cell, Outcome, Recipe
+from pipemare_edu.studies.recipe import (
+    RECIPES,
+    STEPS,
+    Cell,
+    Outcome,
+    Recipe,
+    utilization,
+)
 from pipemare_edu.studies.recipes import RATES, SEEDS, STAGES, WARM_UPS, cells, result, shipped
 
 
@@ -31,7 +38,7 @@ def test_cells_without_t3_do_not_depend_on_its_steps():
 def test_utilization_is_the_clocks_and_memory_that_of_the_fixes():
     for cell in (at(t2=True), at(t3=True), at(t1=True, t2=True, t3=True, stages=12, warm_up=120)):
         found = result(cell)
-        assert found.utilization == pytest.approx(recipes.utilization(cell), abs=1e-4)
+        assert found.utilization == pytest.approx(utilization(cell.method, cell.stages), abs=1e-4)
         assert found.memory == (1.5 if cell.recipe.t2 else 1.0)
         share = cell.warm_up / STEPS
         assert found.utilization == pytest.approx(1 / (share * cell.stages + 1 - share), abs=0.04)
