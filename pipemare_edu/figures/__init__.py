@@ -6,7 +6,9 @@ form of a figure is figures.fig.Fig.
 
 from .annealing import annealing
 from .arrivals import Track, arrivals
+from .board import Entry, recipe_board
 from .bubbles import bubbles, idle_fraction, overhead
+from .cell_runs import Line, cell_runs
 from .curves import curves
 from .discrepancy import discrepancy_bars
 from .discrepancy_map import discrepancy_map
@@ -25,13 +27,16 @@ from .velocity import course, moves
 from .walk import Walk, walk
 
 __all__ = [
+    "Entry",
     "Figure",
+    "Line",
     "Racer",
     "Track",
     "Walk",
     "annealing",
     "arrivals",
     "bubbles",
+    "cell_runs",
     "course",
     "curves",
     "describe",
@@ -49,6 +54,7 @@ __all__ = [
     "placeholder",
     "race",
     "rate_curves",
+    "recipe_board",
     "replay",
     "scores",
     "segment_curve",

@@ -2,6 +2,7 @@
 
 from .checks import NotAccepted, check, hint, solution, use
 from .excerpt import excerpt, idle_share
+from .logbook import logbook
 from .predictions import compare, draw, predict, prediction
 from .profiles import Profile, profile
 from .progress import reset
@@ -17,6 +18,7 @@ __all__ = [
     "excerpt",
     "hint",
     "idle_share",
+    "logbook",
     "predict",
     "prediction",
     "profile",

@@ -3,6 +3,7 @@ widgets."""
 
 from .annealing import Annealing, annealing
 from .base import Goal, Panel
+from .board import RecipeBoard, recipe_board
 from .debugger import StepDebugger, step_debugger
 from .discrepancy_map import DiscrepancyMap, discrepancy_map
 from .gradient_discrepancy import GradientDiscrepancy, gradient_discrepancy
@@ -27,6 +28,7 @@ __all__ = [
     "MemoryLedger",
     "Panel",
     "Race",
+    "RecipeBoard",
     "RecomputeSegments",
     "ScheduleLab",
     "Shown",
@@ -41,6 +43,7 @@ __all__ = [
     "measured_staleness",
     "memory_ledger",
     "race",
+    "recipe_board",
     "recompute_segments",
     "schedule_lab",
     "stage_rates",

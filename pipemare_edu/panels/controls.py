@@ -47,16 +47,17 @@ def hundredths(label: str, value: float, follow: bool = False) -> w.FloatSlider:
     return slider
 
 
-def flag(label: str, value: bool) -> w.Checkbox:
-    """Yes or no."""
-    return w.Checkbox(value, description=label, indent=False, layout={"width": "300px"})
-
-
 def several(label: str, options: Sequence[str]) -> w.SelectMultiple:
     """Some of `options`, all of them at first."""
     return w.SelectMultiple(
         options=options, value=tuple(options), rows=len(options), description=label, **_look()
     )
+
+
+def switch(label: str, value: bool) -> w.Checkbox:
+    """On or off; the space bar turns it."""
+    layout = {"width": "auto", "margin": "2px 12px"}
+    return w.Checkbox(value=value, description=label, indent=False, layout=layout)
 
 
 def lines(label: str, value: str, rows: int) -> w.Textarea:

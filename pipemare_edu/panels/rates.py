@@ -79,7 +79,7 @@ class StageRates(Panel):
             "base": c.choice("base rate", list(BASES), base),
             "rate": c.log_number("peak", rate, low=-3, high=0),
             "power": c.decimal("power p", power, 0.0, 2.0, step=0.1, follow=True),
-            "guard": c.flag("guard: τ counts as at least 1", guard),
+            "guard": c.switch("guard: τ counts as at least 1", guard),
         }
         text = words.text_form(type(self).__name__, given | {"steps": steps}, "two figures")
         super().__init__(controls, text, goal)

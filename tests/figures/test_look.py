@@ -8,8 +8,10 @@ import sys
 import pytest
 
 from pipemare_edu.figures import (
+    Entry,
     arrivals,
     bubbles,
+    cell_runs,
     curves,
     describe,
     gantt,
@@ -19,6 +21,7 @@ from pipemare_edu.figures import (
     method_bytes,
     pipe,
     placeholder,
+    recipe_board,
     scores,
     segment_curve,
     stage_bytes,
@@ -43,6 +46,10 @@ FIGURES = [
     segment_curve(2, [6, 6], 1, ran=6),
     held_bars(peaks([3, 1], 1), [3, 1], 1),
     bubbles(3, 2, 0.5),
+    cell_runs([], None, "No runs", 100),
+    recipe_board(
+        {"T1": [Entry({0: 90.0})]}, ["0.1"], "rate", {"T1": (1.0, 1.0)}, ("", 0), "A board"
+    ),
     pipe(walk(["F0 B0 U0"]), 2),
     listing(walk(["F0 B0 U0"]), 2),
     scores({}, "accuracy"),
