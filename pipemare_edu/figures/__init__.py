@@ -7,7 +7,23 @@ form of a figure is figures.fig.Fig.
 from .curves import curves
 from .gantt import gantt
 from .replay import replay
+from .roots import roots
+from .stability import Mark, stability_map
 from .staleness import staleness_bars
 from .style import Figure, describe, placeholder
+from .threshold import growth, ratios
 
-__all__ = ["Figure", "curves", "describe", "gantt", "placeholder", "replay", "staleness_bars"]
+__all__ = [
+    "Figure",
+    "Mark",
+    "curves",
+    "describe",
+    "gantt",
+    "growth",
+    "placeholder",
+    "ratios",
+    "replay",
+    "roots",
+    "stability_map",
+    "staleness_bars",
+]

@@ -157,12 +157,13 @@ def _words(
         f"{STEPS}: {listed(kept)}."
     )
     if len(trained):
-        text += f" Dots: {len(trained) - 1} steps of the real trainer, {_off(w, trained)}."
+        where = "on the line" if off_the_line(w, trained) < 1e-6 else "off the line"
+        text += f" Dots: {len(trained) - 1} steps of the real trainer, {where}."
     return text
 
 
-def _off(w: np.ndarray, trained: Sequence[float]) -> str:
+def off_the_line(w: np.ndarray, trained: Sequence[float]) -> float:
+    """Largest difference between two courses of w, as a share of the largest w up to there."""
     n = min(len(w), len(trained))
-    scale = np.maximum(np.maximum.accumulate(np.abs(w[:n])), 1e-300)
-    off = float((np.abs(np.array(trained[:n]) - w[:n]) / scale).max())
-    return "on the line" if off < 1e-6 else f"off the line by up to {off:.1e} of its size"
+    size = np.maximum.accumulate(np.abs(w[:n]))
+    return float((np.abs(np.array(trained[:n]) - w[:n]) / size).max())

@@ -17,9 +17,13 @@ from ..plan.theory import Quadratic, lemma1, spectral_radius_map, threshold
 from .style import Figure, axis, figure, number
 
 LOW, HIGH, LONGEST = 0.01, 2.6, 20
-RATES = np.geomspace(LOW, HIGH, 73)
+COLUMNS = 73
 EDGE = "#D55E00"
-TINTS = [[0.0, "rgba(0,114,178,0.75)"], [0.5, "rgba(128,128,128,0.06)"], [1.0, "rgba(230,159,0,0.85)"]]
+TINTS = [
+    [0.0, "rgba(0,114,178,0.75)"],
+    [0.5, "rgba(128,128,128,0.06)"],
+    [1.0, "rgba(230,159,0,0.85)"],
+]
 WANDERS = [[0.0, "rgba(0,158,115,0.08)"], [1.0, "rgba(0,114,178,0.9)"]]
 
 
@@ -38,18 +42,21 @@ def stability_map(
     momentum: float = 0.0,
     noise: float = 0.0,
     marks: Sequence[Mark] = (),
+    guess: float | None = None,
     title: str | None = None,
 ) -> Figure:
     """The map, the analytic edge (Lemma 1; with momentum the first root on the circle), and runs.
 
     noise  colour is then how far the weight wanders when each gradient has noise of this standard
            deviation, instead of the factor by which it shrinks or grows a step
+    guess  somebody's guess of a rate times curvature, drawn as a dashed line
     """
+    right = _right(marks)
     return figure(
-        [*map_traces(momentum, noise), *mark_traces(marks)],
+        [*map_traces(momentum, noise, right), *_guess(guess), *mark_traces(marks)],
         title or _message(momentum, noise, marks),
         _words(momentum, noise, marks),
-        **map_layout(),
+        **map_layout(right),
         height=440,
         legend={"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0.0},
         margin={"l": 60, "r": 15, "t": 45, "b": 80},
@@ -61,10 +68,20 @@ def delays(momentum: float) -> np.ndarray:
     return np.arange(1 if momentum else 0, LONGEST + 1)
 
 
-def map_traces(momentum: float, noise: float = 0.0, bar: bool = True) -> Iterator[Any]:
-    """The coloured map and its edge, on the first axes.  bar: with a colour bar."""
-    colour = _wander(momentum, noise) if noise else _radius(momentum)
-    yield go.Heatmap(x=RATES, y=delays(momentum), showscale=bar, **colour)
+def _right(marks: Sequence[Mark]) -> float:
+    """Where the map ends, so that every mark is on it: HIGH, or that doubled some times."""
+    right = HIGH
+    while any(m.x > right for m in marks):
+        right *= 2
+    return right
+
+
+def map_traces(
+    momentum: float, noise: float = 0.0, right: float = HIGH, bar: bool = True
+) -> Iterator[Any]:
+    """The coloured map as far as `right` and its edge, on the first axes; bar: a colour bar."""
+    colour = _wander(momentum, right) if noise else _radius(momentum, right)
+    yield go.Heatmap(x=rates(right), y=delays(momentum), showscale=bar, **colour)
     taus, edge = edge_of(momentum)
     name = "edge: first root on the circle" if momentum else "edge: Lemma 1"
     yield go.Scatter(
@@ -87,29 +104,42 @@ def edge_of(momentum: float) -> tuple[np.ndarray, np.ndarray]:
     return taus, np.array([lemma1(t) for t in taus])
 
 
+def rates(right: float) -> np.ndarray:
+    """The map's columns."""
+    return np.geomspace(LOW, right, COLUMNS)
+
+
 @lru_cache(maxsize=64)
-def radii(momentum: float) -> np.ndarray:
+def radii(momentum: float, right: float = HIGH) -> np.ndarray:
     """Spectral radius, a row for each delay."""
-    return spectral_radius_map(Quadratic(1, momentum=momentum), RATES, delays(momentum))
+    return spectral_radius_map(Quadratic(1, momentum=momentum), rates(right), delays(momentum))
 
 
-def _radius(momentum: float) -> dict[str, Any]:
+def _radius(momentum: float, right: float) -> dict[str, Any]:
     """Blue shrinks, orange grows; what is further than a tenth from 1 has the full colour."""
-    radius = radii(momentum)
+    radius = radii(momentum, right)
     return {
         "z": np.round(np.clip(radius, 0.9, 1.1), 4),
         "customdata": np.round(radius, 4),
         "zmin": 0.9,
         "zmax": 1.1,
         "colorscale": TINTS,
-        "colorbar": _bar("a step<br>multiplies<br>w by", [0.9, 0.95, 1, 1.05, 1.1], "≤{} {} {} {} ≥{}"),
+        "colorbar": _bar(
+            "a step<br>multiplies<br>w by", [0.9, 0.95, 1, 1.05, 1.1], "≤{} {} {} {} ≥{}"
+        ),
         "hovertemplate": "rate × curvature %{x:.3g}, delay %{y}: largest root %{customdata}"
         "<extra></extra>",
     }
 
 
-def _wander(momentum: float, noise: float) -> dict[str, Any]:
-    spread = spread_map(Quadratic(1, momentum=momentum), RATES, delays(momentum), noise) / noise
+@lru_cache(maxsize=16)
+def spreads(momentum: float, right: float) -> np.ndarray:
+    """How far w wanders for noise 1, a row for each delay."""
+    return spread_map(Quadratic(1, momentum=momentum), rates(right), delays(momentum))
+
+
+def _wander(momentum: float, right: float) -> dict[str, Any]:
+    spread = spreads(momentum, right)
     return {
         "z": np.round(np.log10(np.clip(spread, 0.1, 10)), 3),
         "customdata": np.round(spread, 4),
@@ -155,10 +185,22 @@ def mark_traces(marks: Sequence[Mark]) -> Iterator[go.Scatter]:
                 )  # fmt: skip
 
 
-def map_layout() -> dict[str, Any]:
-    """The two axes of the map."""
-    ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2]
-    span = [float(np.log10(LOW)), float(np.log10(HIGH))]
+def _guess(guess: float | None) -> Iterator[go.Scatter]:
+    if guess is not None:
+        yield go.Scatter(
+            x=[guess, guess],
+            y=[0, LONGEST],
+            mode="lines",
+            name="your guess",
+            line={"color": "#CC79A7", "dash": "dash", "width": 2.5},
+            hovertemplate="your guess: rate × curvature %{x:.3g}<extra></extra>",
+        )
+
+
+def map_layout(right: float = HIGH) -> dict[str, Any]:
+    """The two axes of the map, as far as `right`."""
+    ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50]
+    span = [float(np.log10(LOW)), float(np.log10(right))]
     return {
         "xaxis": axis(
             "rate × curvature", type="log", range=span, tickvals=ticks,
@@ -203,5 +245,3 @@ def _words(momentum: float, noise: float, marks: Sequence[Mark]) -> str:
         settled = sum(m.settled for m in marks)
         text += f" {settled} of {len(marks)} runs settled."
     return text
-
-

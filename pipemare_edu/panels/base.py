@@ -42,6 +42,7 @@ class Panel:
 
     controls  name -> widget, in the order in which they are shown; they set what Run does
     views     the same, for what only changes the drawing: each change redraws
+    follows   each change of a control redraws too (for drawings that take milliseconds)
     text      the text form: fixed, and saying what to call where widgets do not draw
     """
 
@@ -51,6 +52,7 @@ class Panel:
         text: str,
         goal: Goal | None = None,
         views: Mapping[str, w.Widget] | None = None,
+        follows: bool = False,
     ) -> None:
         self.controls, self.views = dict(controls), dict(views or {})
         self.text, self.goal = text, goal
@@ -68,7 +70,7 @@ class Panel:
         self.run.on_click(self.guarded(lambda _: self._clicked()))
         self.cancel.on_click(self.guarded(lambda _: self._cancelled()))
         redraw = self.guarded(lambda: self._redraw(live=False))
-        for control in self.views.values():
+        for control in (*self.views.values(), *(self.controls.values() if follows else ())):
             control.observe(lambda _: self._worker.call(redraw), "value")
         self._show_goal()
         self.view = self._layout()

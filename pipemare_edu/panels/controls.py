@@ -25,20 +25,43 @@ def whole(label: str, value: int, least: int = 0) -> w.BoundedIntText:
     return w.BoundedIntText(value, min=least, max=10**6, description=label, **_look())
 
 
-def log_number(label: str, value: float, low: int, high: int) -> w.FloatLogSlider:
+def log_number(
+    label: str, value: float, low: float, high: float, step: float = 0.1
+) -> w.FloatLogSlider:
     """A positive number on a logarithmic slider, ten to the `low` up to ten to the `high`; the
-    keys step it by a tenth of a decade."""
+    keys step it by `step` decades."""
     return w.FloatLogSlider(
         value,
         base=10,
         min=low,
         max=high,
-        step=0.1,
+        step=step,
         description=label,
         readout_format=".3g",
         continuous_update=False,
         **_look(),
     )
+
+
+def number(label: str, value: float, low: float, high: float, step: float) -> w.FloatSlider:
+    """A number from `low` to `high`; the keys step it by `step`."""
+    return w.FloatSlider(
+        value, min=low, max=high, step=step, description=label, continuous_update=False, **_look()
+    )
+
+
+def one_of(label: str, options: Sequence[float], value: float) -> w.SelectionSlider:
+    """One of a few numbers; the keys step through them."""
+    named = [(f"{option:g}", option) for option in options]
+    return w.SelectionSlider(
+        options=named, value=value, description=label, continuous_update=False, **_look()
+    )
+
+
+def following(control: w.Widget) -> w.Widget:
+    """The same slider, reporting while it is dragged: for figures that draw in milliseconds."""
+    control.continuous_update = True
+    return control
 
 
 def _look() -> dict[str, Any]:

@@ -8,7 +8,7 @@ double precision, so that a small push can grow or shrink by many orders of magn
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,7 +22,7 @@ from ..models.mlp import mlp, residual_mlp
 from ..trainer.registry import unknown
 
 SAMPLES = 50
-ROUGH, POLISH = 400, 12  # steps of L-BFGS, and of Gauss-Newton at most
+ROUGH, CHUNK, POLISH = 400, 20, 12  # steps of L-BFGS, in chunks, and of Gauss-Newton at most
 Batch = tuple[Tensor, Tensor]
 
 
@@ -38,7 +38,10 @@ def tanh_mlp(inputs: int, width: int, outputs: int, depth: int) -> list[nn.Modul
     """`depth` layers: Linear and Tanh, and a Linear at the end."""
     widths = [inputs, *[width] * (depth - 1)]
     pairs = zip(widths[:-1], widths[1:], strict=True)
-    return [*(nn.Sequential(nn.Linear(a, b), nn.Tanh()) for a, b in pairs), nn.Linear(width, outputs)]
+    return [
+        *(nn.Sequential(nn.Linear(a, b), nn.Tanh()) for a, b in pairs),
+        nn.Linear(width, outputs),
+    ]
 
 
 NETWORKS = {
@@ -77,37 +80,62 @@ def initial(network: str, seed: int) -> list[nn.Module]:
         return [layer.double() for layer in NETWORKS[network].build()]
 
 
-@lru_cache(maxsize=32)
-def minimum(network: str, seed: int) -> tuple[nn.Module, ...]:
-    """The layers, trained on batch(seed) to a loss of zero but for rounding.  Copy before use.
+@dataclass(eq=False)
+class Descent:
+    """The way of a network to the bottom of its loss on batch(seed), in chunks, resumable.
 
-    L-BFGS leads into the valley, Gauss-Newton steps to its floor.
+    L-BFGS leads into the valley, Gauss-Newton steps to its floor, where only rounding is left.
     """
-    layers, data = initial(network, seed), batch(seed)
-    _descend(layers, data)
-    _polish(layers, data)
-    return tuple(layers)
+
+    layers: list[nn.Module]
+    data: Batch
+
+    def __post_init__(self) -> None:
+        self._chunks = self._descend()
+
+    def __iter__(self) -> Iterator[float]:
+        """The loss after each of the chunks that are left."""
+        return self._chunks
+
+    def _descend(self) -> Iterator[float]:
+        optimizer = torch.optim.LBFGS(
+            parameters(self.layers), max_iter=CHUNK, history_size=20, tolerance_change=0.0,
+            line_search_fn="strong_wolfe",
+        )  # fmt: skip
+
+        def loss() -> Tensor:
+            optimizer.zero_grad()
+            value = mse_loss(forward(self.layers, self.data[0]), self.data[1])
+            value.backward()
+            return value
+
+        for _ in range(ROUGH // CHUNK):
+            yield optimizer.step(loss).item()
+        optimizer.zero_grad()
+        for _ in range(POLISH):
+            errors = _to_where_linear_errors_vanish(self.layers, self.data)
+            yield float(errors.square().mean())
+            if errors.abs().max() < 1e-13:
+                return
+
+
+@lru_cache(maxsize=32)
+def descent(network: str, seed: int) -> Descent:
+    """The one descent of this network and seed."""
+    return Descent(initial(network, seed), batch(seed))
+
+
+def minimum(network: str, seed: int) -> list[nn.Module]:
+    """The layers at the bottom, carrying the descent to its end first.  Copy before use."""
+    way = descent(network, seed)
+    for _ in way:
+        pass
+    return way.layers
 
 
 def copied(layers: Sequence[nn.Module]) -> list[nn.Module]:
     """Layers of their own, with the same weights."""
     return [copy.deepcopy(layer) for layer in layers]
-
-
-def _descend(layers: Sequence[nn.Module], data: Batch) -> None:
-    optimizer = torch.optim.LBFGS(
-        parameters(layers), max_iter=ROUGH, history_size=20, tolerance_change=0.0,
-        line_search_fn="strong_wolfe",
-    )  # fmt: skip
-
-    def loss() -> Tensor:
-        optimizer.zero_grad()
-        value = mse_loss(forward(layers, data[0]), data[1])
-        value.backward()
-        return value
-
-    optimizer.step(loss)  # type: ignore[arg-type]
-    optimizer.zero_grad()
 
 
 def jacobian(layers: Sequence[nn.Module], data: Batch) -> tuple[Tensor, list[Tensor]]:
@@ -118,16 +146,15 @@ def jacobian(layers: Sequence[nn.Module], data: Batch) -> tuple[Tensor, list[Ten
     return errors.detach(), [row.flatten(1) for row in rows]
 
 
-def _polish(layers: Sequence[nn.Module], data: Batch) -> None:
-    """Steps to where the linearized network has no error: the shortest such step each time."""
+def _to_where_linear_errors_vanish(layers: Sequence[nn.Module], data: Batch) -> Tensor:
+    """Take the shortest step to where the linearized network has no error; returns the errors
+    before it."""
+    errors, rows = jacobian(layers, data)
+    matrix = torch.cat(rows, dim=1)
+    solved = torch.linalg.lstsq(
+        matrix @ matrix.T, -errors[:, None], rcond=1e-13, driver="gelsd"
+    ).solution
     weights = parameters(layers)
-    for _ in range(POLISH):
-        errors, rows = jacobian(layers, data)
-        if errors.abs().max() < 1e-13:
-            return
-        matrix = torch.cat(rows, dim=1)
-        solved = torch.linalg.lstsq(
-            matrix @ matrix.T, -errors[:, None], rcond=1e-13, driver="gelsd"
-        ).solution
-        moved = parameters_to_vector(weights).detach() + (matrix.T @ solved)[:, 0]
-        vector_to_parameters(moved, weights)
+    moved = parameters_to_vector(weights).detach() + (matrix.T @ solved)[:, 0]
+    vector_to_parameters(moved, weights)
+    return errors

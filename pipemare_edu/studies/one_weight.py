@@ -7,7 +7,7 @@ its gradient is then w plus that noise, as in plan.theory.iterates.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 import numpy as np
 import torch
@@ -50,3 +50,17 @@ def train(
     shocks = np.random.default_rng(seed).normal(0.0, noise, steps).tolist()
     one = torch.ones(1, 1, dtype=torch.float64)
     yield from trainer.chunks([(one, -shock * one) for shock in shocks], steps)
+
+
+def settled(weights: Sequence[float], noise: float = 0.0) -> bool:
+    """Did w stay?  Its largest size in the last third is no larger than in the third before; or,
+    under noise, not three times that."""
+    sizes = np.abs(weights)
+    third = len(sizes) // 3
+    middle, last = sizes[third : 2 * third].max(), sizes[2 * third :].max()
+    return bool(last <= (3 if noise else 1) * middle)
+
+
+def trial_steps(tau: int, momentum: float = 0.0) -> int:
+    """Steps in which a run a fifth below or above the edge shows which side it is on."""
+    return round(60 * (tau + 1) / (1 - momentum) ** 0.5)

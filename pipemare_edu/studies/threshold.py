@@ -10,6 +10,7 @@ FINDINGS
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,14 +21,15 @@ from tqdm import tqdm
 
 from ..lessons.cache import Cache
 from ..plan.theory import lemma1
-from ..trainer.session import last
-from .edge import Delays, Point, Trial, edge, point, search, trial
+from .edge import Trial, find
 from .linear import kernels, linear_edge
 from .minimum import NETWORKS, batch, copied, minimum
+from .point import Delays, Point
 
 SEEDS = 5
 MARKED = ("batchnorm", 0)  # network and seed whose trials are marked on the lesson's map
-MARKS = {delay: (0.6, 0.8, 0.95, 1.05, 1.25, 1.6) for delay in (0, 1, 2, 4, 6, 8, 12)}
+MARKS: tuple[Delays, ...] = ("lockstep", 0, 1, 2, 4, 6, 8, 12)  # delays of the marked trials
+MULTIPLES = (0.6, 0.8, 0.95, 1.05, 1.25, 1.6)  # of Lemma 1's rate
 
 
 @dataclass(frozen=True)
@@ -75,33 +77,25 @@ COLUMNS = {
 
 def measure(network: str, seed: int) -> Row:
     """Carry out every search for one network and seed (about ten seconds)."""
-    at = point(network, seed)
-    multiple = found(at)
+    near = find(network, seed)
+    at = near.at
     pieces = kernels(copied(minimum(network, seed)), batch(seed))
-    scratch = found(point(network, seed, start="scratch"))
+    scratch = find(network, seed, start="scratch").multiple
     return Row(
         network,
         seed,
         at.curvature,
         at.tau,
-        found=multiple * at.predicted,
+        found=near.rate,
         weighted=at.predicted,
         by_stage=at.by_stage,
         linear=linear_edge(pieces, at.taus, at.predicted),
         longest=lemma1(max(at.taus), at.curvature),
         mean=lemma1(statistics.mean(at.taus), at.curvature),
-        uniform=found(point(network, seed, delays=UNIFORM)),
-        control=found(point(network, seed, delays=0)),
+        uniform=find(network, seed, delays=UNIFORM).multiple,
+        control=find(network, seed, delays=0).multiple,
         scratch=scratch if scratch == scratch else None,
     )
-
-
-def found(at: Point) -> float:
-    """The edge from this point, as a multiple of Lemma 1's; nan if there was none within reach."""
-    trials: list[Trial] = []
-    for _ in search(at, trials):
-        pass
-    return edge(trials)
 
 
 def trial_config(network: str, seed: int, start: str, delays: Delays, multiple: float) -> dict:
@@ -129,21 +123,10 @@ def rows(cache: Cache, networks: Sequence[str] = tuple(NETWORKS)) -> list[Row]:
 
 def marks(network: str, seed: int) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """(configuration, result) of every trial that the map shows."""
-    for delays, multiples in MARKS.items():
-        at = point(network, seed, delays=delays)
-        for multiple in multiples:
-            tried = _carried_out(at, multiple)
-            config = trial_config(network, seed, "minimum", delays, multiple)
-            yield config, trial_result(at, tried)
-
-
-def _carried_out(at: Point, multiple: float) -> Trial:
-    def kept() -> Iterator[Any]:
-        results.append((yield from trial(at, multiple)))
-
-    results: list[Trial] = []
-    last(kept())
-    return results[0]
+    for delays, multiple in itertools.product(MARKS, MULTIPLES):
+        tried = find(network, seed, "minimum", delays, multiple)
+        config = trial_config(network, seed, "minimum", delays, multiple)
+        yield config, trial_result(tried.at, tried.trials[0])
 
 
 def table(found_rows: Sequence[Row]) -> str:
