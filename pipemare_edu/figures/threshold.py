@@ -44,7 +44,7 @@ def ratios(table: Mapping[str, Mapping[str, Sequence[float]]], title: str) -> Fi
                 hovertemplate=network + ": found %{x:.3f} times the prediction<extra></extra>",
             )
         )
-    ticks = [0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20]
+    ticks = [0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200]
     shown = figure(
         traces,
         title,
