@@ -6,7 +6,15 @@ prints the table; --write ships it with the lessons, and the trials that lesson 
 
 Found over predicted, four networks and five seeds, on 50 digits, mean and spread over the seeds:
 
-    {table}
+    rate found / predicted                batchnorm           deep           tanh       residual
+    no delay: 2/L                       1.00 ± 0.00    1.00 ± 0.00    1.00 ± 0.00    1.00 ± 0.00
+    delay 4 on every stage: Lemma 1     1.00 ± 0.00    1.00 ± 0.00    1.00 ± 0.00    1.00 ± 0.00
+    delays weighted: Lemma 1            1.00 ± 0.13    1.07 ± 0.02    1.26 ± 0.04    1.46 ± 0.56
+    longest delay: Lemma 1              1.28 ± 0.18    1.28 ± 0.05    4.96 ± 0.53    3.37 ± 0.87
+    mean delay: Lemma 1                 0.77 ± 0.11    0.70 ± 0.03    2.81 ± 0.30    1.91 ± 0.50
+    one direction, delay by stage       0.85 ± 0.28    1.00 ± 0.01    1.00 ± 0.00    0.56 ± 0.38
+    all directions, delay by stage      1.00 ± 0.00    1.00 ± 0.00    1.00 ± 0.00    1.00 ± 0.00
+    from scratch, weighted: Lemma 1    18.00 ± 5.72 156.14 ± 58.96    1.27 ± 0.33   23.36 ± 9.32
 
 At a minimum without error, with one delay for all stages, Lemma 1 is exact (the bisection's own
 resolution is 0.4 %).  With each stage's own delay (lockstep) its one number, the delays weighted by
@@ -186,9 +194,13 @@ def table(found: Sequence[Row]) -> str:
     networks = list(next(iter(values.values())))
     lines = [f"{'rate found / predicted':<32}" + "".join(f"{name:>15}" for name in networks)]
     for label, row in values.items():
-        cells = [f"{statistics.mean(v):.2f} ± {statistics.pstdev(v):.2f}" for v in row.values()]
+        cells = [_mean_and_spread(values) for values in row.values()]
         lines.append(f"{label:<32}" + "".join(f"{cell:>15}" for cell in cells))
     return "\n".join(lines)
+
+
+def _mean_and_spread(found: Sequence[float]) -> str:
+    return f"{statistics.mean(found):.2f} ± {statistics.pstdev(found):.2f}" if found else "none"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

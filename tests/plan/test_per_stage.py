@@ -1,4 +1,4 @@
-"""One direction with a delay for each stage: the polynomial is the recurrence's, and bounds hold."""
+"""One direction with a delay for each stage: the polynomial and edge of its recurrence."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ ALPHA = "a function of (tau, curvature) that returns a rate"
 EDGE = "a function of (tau, momentum) that returns a rate"
 PAIR = "a root and a number of steps, such as (0.5 + 0.5j, 8)"
 CASES = 6
+BESIDE = 1e-3  # how far beside a rate its two sides are looked at, as a share
 CLOSE = 1e-6  # of itself, for a root or a polynomial's value
 
 
@@ -29,27 +30,32 @@ def _random(seed: int, longest: int = 8) -> Iterator[tuple[int, float]]:
 # 3.1
 
 
-def coefficients(p: Callable[..., Any], tau: int, rate: float) -> np.ndarray:
-    """The learner's polynomial as an array; ValueError if it is none."""
-    answer = np.asarray(p(tau, rate))
-    if answer.ndim != 1 or not len(answer) or not np.isfinite(answer.astype(complex)).all():
-        raise ValueError(f"p({tau}, {rate:.3g}) is {answer!r}, and no list of finite numbers")
-    return answer
+def is_a_list(p: Callable[..., Any]) -> str:
+    """What is no list of finite numbers."""
+    for tau, rate in _random(1):
+        answer = p(tau, rate)
+        try:
+            numbers = np.asarray(answer, dtype=complex)
+        except (TypeError, ValueError):
+            numbers = np.array(math.nan)
+        if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
+            return f"for tau={tau}, rate={rate:.3g} you return {answer!r}"
+    return ""
 
 
 def right_degree(p: Callable[..., Any]) -> str:
     """A polynomial whose degree is not tau + 1."""
     for tau, rate in _random(1):
-        found = len(np.trim_zeros(coefficients(p, tau, rate), "f")) - 1
+        found = len(np.trim_zeros(np.asarray(p(tau, rate)), "f")) - 1
         if found != tau + 1:
-            return f"p({tau}, {rate:.3g}) has degree {found}"
+            return f"for tau={tau}, rate={rate:.3g} yours has degree {found}"
     return ""
 
 
 def describes_the_recurrence(p: Callable[..., Any]) -> str:
     """A polynomial that simulated weights do not fulfil."""
     for tau, rate in _random(2):
-        answer = coefficients(p, tau, rate)
+        answer = np.asarray(p(tau, rate))
         w = list(np.random.default_rng(tau).normal(size=tau + 1))  # any past will do
         for _ in range(2 * tau + 4):
             w.append(w[-1] - rate * w[-1 - tau])
@@ -71,69 +77,69 @@ def characteristic(tau: int, rate: float) -> list[float]:
     return [1, -1] + [0] * (tau - 1) + [rate]
 
 
-# 3.2
+# 3.2 and 3.3: a rate for each of some cases, (delay, curvature) or (delay, momentum)
+
+Cases = Sequence[tuple[int, float]]
+CaseOf = Callable[[int, float], Quadratic]
 
 
-def rate_of(alpha_max: Callable[..., Any], *case: float) -> float:
-    """The learner's rate; ValueError if it is no positive number."""
-    answer = alpha_max(*case)
-    try:
-        value = float(answer)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"for {case} it gives {answer!r}, and no rate above 0")
-    return value
+def _cases(seed: int, known: Cases, longest: int, low: float, high: float) -> Cases:
+    draw = np.random.default_rng(seed)
+    return [
+        *known,
+        *((int(draw.integers(2, longest)), float(draw.uniform(low, high))) for _ in range(CASES)),
+    ]
 
 
-def _plain_cases() -> Iterator[tuple[int, float]]:
-    draw = np.random.default_rng(3)
-    yield from ((0, 1.0), (1, 1.0), (10, 1.0))
-    yield from ((int(draw.integers(1, 40)), float(draw.uniform(0.2, 30))) for _ in range(CASES))
+PLAIN = _cases(3, ((0, 1.0), (1, 1.0), (10, 1.0)), 40, 0.2, 30)
+MOMENTUM = _cases(4, ((10, 0.9), (1, 0.9), (1, 0.5)), 15, 0.1, 0.95)
 
 
-def lemma1_holds(alpha_max: Callable[..., Any]) -> str:
-    """A rate that is not where the largest root reaches the circle."""
-    for tau, curvature in _plain_cases():
-        rate = rate_of(alpha_max, tau, curvature)
-        seen = _beside(Quadratic(tau, curvature=curvature), rate, f"tau={tau}, L={curvature:.3g}")
-        if seen:
-            return seen
-    return ""
+def above_0(cases: Cases, name: str) -> Callable[..., str]:
+    """The fault of returning anything but a finite number above 0."""
+
+    def fault(rate: Callable[..., Any]) -> str:
+        for tau, value in cases:
+            answer = rate(tau, value)
+            try:
+                good = math.isfinite(answer) and answer > 0
+            except TypeError:
+                good = False
+            if not good:
+                return f"for tau={tau}, {name}={value:.3g} you return {answer!r}"
+        return ""
+
+    return fault
 
 
-def _beside(case: Quadratic, rate: float, where: str, off: float = 1e-3) -> str:
-    """What is wrong with `rate` as the edge of a case: stable above it, or unstable below."""
-    below = spectral_radius(case.polynomial(rate * (1 - off)))
-    above = spectral_radius(case.polynomial(rate * (1 + off)))
-    if below >= 1:
-        return f"for {where} you say {rate:.6g}, and a thousandth below that w already grows"
-    if above <= 1:
-        return f"for {where} you say {rate:.6g}, and a thousandth above that w still shrinks"
-    return ""
+def at_the_edge(cases: Cases, name: str, case_of: CaseOf) -> Callable[..., str]:
+    """The fault of a rate that is not where the largest root reaches the circle."""
+
+    def fault(rate: Callable[..., Any]) -> str:
+        for tau, value in cases:
+            case, answer = case_of(tau, value), float(rate(tau, value))
+            said = f"for tau={tau}, {name}={value:.3g} you say {answer:.6g}, and a thousandth"
+            if spectral_radius(case.polynomial(answer * (1 - BESIDE))) >= 1:
+                return f"{said} below that w already grows"
+            if spectral_radius(case.polynomial(answer * (1 + BESIDE))) <= 1:
+                return f"{said} above that w still shrinks"
+        return ""
+
+    return fault
+
+
+def _rates(cases: Cases, name: str, case_of: CaseOf) -> tuple[Property, Property]:
+    return (
+        Property("the result is a number above 0", above_0(cases, name)),
+        Property(
+            "w shrinks just below your rate and grows just above it",
+            at_the_edge(cases, name, case_of),
+        ),
+    )
 
 
 def alpha_max(tau: int, curvature: float) -> float:
     return 2 / curvature * math.sin(math.pi / (4 * tau + 2))
-
-
-# 3.3
-
-
-def _momentum_cases() -> Iterator[tuple[int, float]]:
-    draw = np.random.default_rng(4)
-    yield from ((10, 0.9), (1, 0.9), (1, 0.5))
-    yield from ((int(draw.integers(2, 15)), float(draw.uniform(0.1, 0.95))) for _ in range(CASES))
-
-
-def edge_holds(found: Callable[..., Any]) -> str:
-    """A rate that is not where a root reaches the circle."""
-    for tau, momentum in _momentum_cases():
-        rate = rate_of(found, tau, momentum)
-        case = Quadratic(tau, momentum=momentum)
-        if seen := _beside(case, rate, f"tau={tau}, momentum={momentum:.3g}"):
-            return seen
-    return ""
 
 
 def edge(tau: int, momentum: float) -> float:
@@ -198,6 +204,7 @@ EXERCISES: Sequence[Exercise] = (
         "3.1",
         COEFFICIENTS,
         (
+            Property("the result is a list of finite numbers", is_a_list),
             Property("the polynomial of a delay tau has degree tau + 1", right_degree),
             Property(
                 "its coefficients, times tau + 2 successive weights (newest first), add up to zero",
@@ -215,7 +222,7 @@ EXERCISES: Sequence[Exercise] = (
     Exercise(
         "3.2",
         ALPHA,
-        (Property("w shrinks just below your rate and grows just above it", lemma1_holds),),
+        _rates(PLAIN, "L", lambda tau, curvature: Quadratic(tau, curvature=curvature)),
         (
             "Lemma 1 stands above: alpha_max = (2/L) sin(pi / (4 tau + 2)).",
             "math.sin takes radians, and math.pi is there. Without delay it must give 2/L.",
@@ -227,7 +234,7 @@ EXERCISES: Sequence[Exercise] = (
     Exercise(
         "3.3",
         EDGE,
-        (Property("w shrinks just below your rate and grows just above it", edge_holds),),
+        _rates(MOMENTUM, "momentum", lambda tau, b: Quadratic(tau, momentum=b)),
         (
             "Write a test first: build the polynomial of z^(tau-1) (z-1)(z-b) + rate, and ask "
             "whether the largest of its roots (numpy.roots) lies outside the circle.",

@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from pipemare_edu import figures, lessons, panels
+from pipemare_edu import lessons, panels
 from pipemare_edu.lessons import check, compare, doctor, predict, use
 from pipemare_edu.plan import theory
 from pipemare_edu.studies import threshold
@@ -56,8 +56,8 @@ predict(EDGE, 0.2)
 panels.roots(rate=0.5, tau=10)
 
 # %% [markdown]
-# On the right $w$ swings wider and wider. The other two pictures say why, and they are worth a slow
-# look.
+# On the right $w$ swings wider and wider. The other two pictures say why, and they are worth a
+# slow look.
 #
 # Try a solution of the form $w_t = z^t$, with a complex number $z$. Put into (1) and divided by
 # $z^{t-\tau}$, it gives the *characteristic polynomial*
@@ -71,8 +71,8 @@ panels.roots(rate=0.5, tau=10)
 # > $w$ is **stable** if and only if **all** roots lie **inside** the unit circle.
 #
 # The middle picture shows the roots, a cross where one is outside. The left one is a map: rate to
-# the right, delay upwards, coloured by the modulus of the largest root; blue shrinks, orange grows,
-# and the line between them is the *edge*. The diamond is where you are.
+# the right, delay upwards, coloured by the modulus of the largest root; blue shrinks, orange
+# grows, and the line between them is the *edge*. The diamond is where you are.
 #
 # Now move it. Drag the sliders, or focus one and use the arrow keys: all three pictures follow.
 
@@ -82,11 +82,12 @@ panel
 
 # %% [markdown]
 # Things to try: start at a small rate, where one root is real and close to 1 (slow, but no
-# swinging). Raise the rate until two roots meet on the real axis and leave it as a pair: from there
-# on $w$ swings. Raise it further, until the pair crosses the circle. Then lengthen the delay.
+# swinging). Raise the rate until two roots meet on the real axis and leave it as a pair: from
+# there on $w$ swings. Raise it further, until the pair crosses the circle. Then lengthen the
+# delay.
 #
-# The goal asks for the edge at delay 10, and for a run of the real trainer there. This cell does it
-# too:
+# The goal asks for the edge at delay 10, and for a run of the real trainer there. This cell does
+# it too:
 
 # %%
 panel.controls["tau"].value = 10
@@ -98,6 +99,7 @@ print(await panel.wait(), "- goal reached:", panel.reached())
 # **Exercise 3.1.** Write the polynomial (2), for $L = 1$, as the list of its coefficients, highest
 # power first. The check simulates equation (1) from random beginnings and multiplies your
 # coefficients with the weights that come out: the sum must be zero.
+
 
 # %% tags=["exercise"]
 def characteristic(tau, rate):  # tau is 1 or more
@@ -123,6 +125,7 @@ check("3.1", characteristic)
 # **Exercise 3.2.** Write it down as a function of $\tau$ and $L$. The check looks at the roots a
 # thousandth below and above your rate.
 
+
 # %% tags=["exercise"]
 def alpha_max(tau, curvature):
     # BEGIN SOLUTION
@@ -143,20 +146,23 @@ edge = alpha_max(10, 1)
 assert abs(edge - 0.149460) < 1e-6
 print(f"you predicted {lessons.prediction(EDGE)}, Lemma 1 says {edge:.6f}")
 for tau in (0, 1, 5, 10, 20, 40):
-    print(f"tau {tau:>2}: rate below {alpha_max(tau, 1):.4f}, times tau {tau * alpha_max(tau, 1):.3f}")
+    print(
+        f"tau {tau:>2}: rate below {alpha_max(tau, 1):.4f}, times tau {tau * alpha_max(tau, 1):.3f}"
+    )
 
 # %% [markdown]
 # The last column settles down: for long delays the edge is $\pi/(2 \tau L)$. **Twice the delay,
 # half the rate.** That is the whole story of this course's cliff: a pipeline with more stages has
-# longer delays, its edge moves left, and a rate that was fine is suddenly beyond it. It is also the
-# idea of PipeMare's first fix, T1: a stage with delay $\tau$ gets a rate divided by $\tau$ (lesson
+# longer delays, its edge moves left, and a rate that was fine is suddenly beyond it. It is also
+# the idea of PipeMare's first fix, T1: a stage with delay $\tau$ gets a rate divided by $\tau$
+# (lesson
 # 4).
 #
 # ## The map, checked
 #
-# Is the map right? And real gradients are noisy: every minibatch has its own. **Does noise move the
-# edge?** Say by which factor you expect the largest stable rate to change: 1 is not at all, 0.5 is
-# half.
+# Is the map right? And real gradients are noisy: every minibatch has its own. **Does noise move
+# the edge?** Say by which factor you expect the largest stable rate to change: 1 is not at all,
+# 0.5 is half.
 
 # %%
 NOISE = "the factor by which noise moves the edge"
@@ -167,9 +173,9 @@ predict(NOISE, 0.8)
 # END SOLUTION
 
 # %% [markdown]
-# This panel trains one weight with the real trainer at four delays, once a fifth below the edge and
-# once a quarter above it, and marks what happened: a disc settled, a cross did not. Run it as it
-# is. Then switch the noise on, and run again.
+# This panel trains one weight with the real trainer at four delays, once a fifth below the edge
+# and once a quarter above it, and marks what happened: a disc settled, a cross did not. Run it as
+# it is. Then switch the noise on, and run again.
 
 # %%
 plane = panels.StabilityMap()
@@ -186,11 +192,11 @@ assert [mark.settled for mark in plane.result()] == [True, False] * 4
 plane.figures["map"].shown
 
 # %% [markdown]
-# The edge stays where it was (your factor should have been 1): noise is added to equation (1) from
-# outside and does not touch its roots. What it does is make $w$ wander, and the colour now shows how
-# far: the closer to the edge, the longer a disturbance echoes, and the further $w$ wanders. A rate
-# just inside the edge is stable, and still a bad rate. Hover over a mark to compare the wandering
-# that was measured with the one that theory gives.
+# The edge stays where it was (your factor should have been 1): noise is added to equation (1)
+# from outside and does not touch its roots. What it does is make $w$ wander, and the colour now
+# shows how far: the closer to the edge, the longer a disturbance echoes, and the further $w$
+# wanders. A rate just inside the edge is stable, and still a bad rate. Hover over a mark to
+# compare the wandering that was measured with the one that theory gives.
 #
 # ## Momentum makes it worse
 #
@@ -203,8 +209,9 @@ plane.figures["map"].shown
 # $\frac{4}{L}\sin\frac{\pi}{4\tau+2}$ at the latest it is unstable. How close to the truth is that?
 #
 # **Exercise 3.3.** Find the edge for $L = 1$ by bisection, to at least four digits. Lemma 3's rate
-# is a good place to begin: there you are surely outside. `hint("3.3")` starts with how to build the
-# coefficients.
+# is a good place to begin: there you are surely outside. `hint("3.3")` starts with how to build
+# the coefficients.
+
 
 # %% tags=["exercise"]
 def edge(tau, momentum):  # tau is 1 or more, momentum between 0 and 1
@@ -234,14 +241,14 @@ print(f"momentum 0.9, delay 10: unstable from {found:.6f}, bound {bound:.6f}")
 print(f"without momentum: {theory.lemma1(10):.6f}, {theory.lemma1(10) / found:.0f} times as much")
 
 # %% [markdown]
-# The bound is true and nearly useless: it lies 26 times too high. Remember that when you meet "some
-# rate below this one is unstable" in a paper. Try momentum in the first panel as well: its roots
-# crowd towards 1, where little is needed to push one out.
+# The bound is true and nearly useless: it lies 26 times too high. Remember that when you meet
+# "some rate below this one is unstable" in a paper. Try momentum in the first panel as well: its
+# roots crowd towards 1, where little is needed to push one out.
 #
 # **Exercise 3.4.** One point of the map can be done in the head. At $\tau = 1$, $\alpha = 1$,
 # $L = 1$ the weight neither shrinks nor grows: $w$ goes 1, 0, -1, -1, 0, 1, 1, 0 and so on. Why?
-# Equation (2) is quadratic there. Give one of its roots, as a Python complex number, and the number
-# of steps after which $w$ comes back for the first time.
+# Equation (2) is quadratic there. Give one of its roots, as a Python complex number, and the
+# number of steps after which $w$ comes back for the first time.
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
@@ -274,8 +281,8 @@ check("3.4", answer)
 # a constant rate with the real trainer, and see whether the push dies out. Halve the interval
 # between a rate that stayed and one that left, six times.
 #
-# The curvature will come out near 14, and most of the eigenvector lies in stage 1. Your guess of the
-# largest stable rate?
+# The curvature will come out near 14, and most of the eigenvector lies in stage 1. Your guess of
+# the largest stable rate?
 
 # %%
 RATE = "the largest stable rate of the network"
@@ -365,9 +372,9 @@ threshold.chart(rows)
 # %% [markdown]
 # Every dot is a rate that was found over the rate that was predicted, so 1 is a bull's-eye. The
 # first two rows sit on it, for four quite different networks: without delay $2/L$ holds, and with
-# one delay for all stages Lemma 1 holds. With a delay for each stage, its one weighted number (third
-# row) is right to a tenth or so where the eigenvector lies mostly in one stage, and can be off by a
-# factor of two where it does not. Two things are missing from it:
+# one delay for all stages Lemma 1 holds. With a delay for each stage, its one weighted number
+# (third row) is right to a tenth or so where the eigenvector lies mostly in one stage, and can be
+# off by a factor of two where it does not. Two things are missing from it:
 #
 # * Echoes of different age partly cancel, so several delays do less harm than their mean. The row
 #   *one direction* gives each part of the eigenvector its own stage's delay; for `deep` and `tanh`
@@ -376,8 +383,8 @@ threshold.chart(rows)
 #   *all directions* leaves none out, and is right to half a per cent everywhere.
 #
 # So the linear theory holds, and the single number is what fails. Two practical readings: Lemma 1
-# with the *longest* delay was safe every time, and with the mean delay it was not. And the last row
-# repeats what you saw: from scratch, no prediction.
+# with the *longest* delay was safe every time, and with the mean delay it was not. And the last
+# row repeats what you saw: from scratch, no prediction.
 #
 # ## Take-aways
 #
@@ -409,12 +416,12 @@ threshold.chart(rows)
 #
 # ## Not shown
 #
-# The theory has one dimension, one constant delay and plain or heavy-ball SGD. Nothing in it covers
-# a delay per stage in one coupled network (the last rows of the table are this course's own
-# extension), nor Adam, nor a delay that varies. All backward passes here were those of equation
-# (1): what happens when forward and backward read *different* weights is lesson 5. And a rate
-# beyond the edge does not always end in infinity: a network may leave a sharp minimum and settle in
-# a flatter one.
+# The theory has one dimension, one constant delay and plain or heavy-ball SGD. Nothing in it
+# covers a delay per stage in one coupled network (the last rows of the table are this course's
+# own extension), nor Adam, nor a delay that varies. All backward passes here were those of
+# equation (1): what happens when forward and backward read *different* weights is lesson 5. And a
+# rate beyond the edge does not always end in infinity: a network may leave a sharp minimum and
+# settle in a flatter one.
 #
 # ## Next
 #
