@@ -42,8 +42,9 @@ class Panel:
 
     controls  name -> widget, in the order in which they are shown; they set what Run does
     views     the same, for what only changes the drawing: each change redraws
-    follows   each change of a control redraws too (for drawings that take milliseconds)
     text      the text form: fixed, and saying what to call where widgets do not draw
+
+    Where drawing takes milliseconds, a subclass lets the figures `follow` controls, too.
     """
 
     def __init__(
@@ -52,7 +53,6 @@ class Panel:
         text: str,
         goal: Goal | None = None,
         views: Mapping[str, w.Widget] | None = None,
-        follows: bool = False,
     ) -> None:
         self.controls, self.views = dict(controls), dict(views or {})
         self.text, self.goal = text, goal
@@ -69,9 +69,8 @@ class Panel:
         self._worker = Worker(self._begin, self._advance, self._end)
         self.run.on_click(self.guarded(lambda _: self._clicked()))
         self.cancel.on_click(self.guarded(lambda _: self._cancelled()))
-        redraw = self.guarded(lambda: self._redraw(live=False))
-        for control in (*self.views.values(), *(self.controls.values() if follows else ())):
-            control.observe(lambda _: self._worker.call(redraw), "value")
+        for view in self.views.values():
+            self.follow(view)
         self._show_goal()
         self.view = self._layout()
         Cells.claim(self)
@@ -96,6 +95,12 @@ class Panel:
     def value(self) -> Any:
         """What `result` returns."""
         return None
+
+    def follow(self, widget: w.Widget) -> None:
+        """Draw anew whenever the value of `widget` has changed: a view, or a control of a panel
+        whose drawing takes milliseconds."""
+        redraw = self.guarded(lambda: self._redraw(live=False))
+        widget.observe(lambda _: self._worker.call(redraw), "value")
 
     # What a learner, a cell or a test calls
 

@@ -74,7 +74,9 @@ class NetworkThreshold(Panel):
             "multiple": c.one_of("× predicted", CHOICES, multiple),
         }
         text = _text(network, seed, start, delays, what, multiple, guess)
-        super().__init__(controls, text, goal, follows=True)
+        super().__init__(controls, text, goal)
+        for control in self.controls.values():
+            self.follow(control)
 
     def work(self, settings: dict[str, Any]) -> Generator[float, None, None]:
         before = self.founds

@@ -52,7 +52,9 @@ class Roots(Panel):
             "tau": c.following(c.count("delay", tau, most=LONGEST)),
             "momentum": c.following(c.number("momentum", momentum, 0.0, 0.95, 0.05)),
         }
-        super().__init__(controls, _text(rate, tau, momentum), goal, follows=True)
+        super().__init__(controls, _text(rate, tau, momentum), goal)
+        for control in self.controls.values():
+            self.follow(control)
 
     def work(self, settings: dict[str, Any]) -> Generator[float, None, None]:
         self.made = settings

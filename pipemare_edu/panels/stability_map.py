@@ -47,7 +47,9 @@ class StabilityMap(Panel):
             "momentum": c.one_of("momentum", MOMENTA, momentum),
             "noise": c.choice("gradient noise", ["off", "on"], "on" if noise else "off"),
         }
-        super().__init__(controls, _text(momentum, noise), goal, follows=True)
+        super().__init__(controls, _text(momentum, noise), goal)
+        for control in self.controls.values():
+            self.follow(control)
 
     def work(self, settings: dict[str, Any]) -> Generator[float, None, None]:
         self.made, self.marks = settings, []

@@ -74,8 +74,14 @@ def more_curves_than(n: int) -> str:
     return f"() => ({POINTS})()[0] > {n}"
 
 
-def open_notebook(lab: Any, page: Any) -> None:
-    page.goto(lab.url("live.ipynb"))
+def write_notebook(lab: Any, name: str, cells: list[str]) -> None:
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    notebook = new_notebook(cells=[new_code_cell(source) for source in cells], metadata=kernel)
+    nbformat.write(notebook, lab.folder / name)
+
+
+def open_notebook(lab: Any, page: Any, name: str = "live.ipynb") -> None:
+    page.goto(lab.url(name))
     page.wait_for_selector(".jp-NotebookPanel .jp-Notebook", timeout=60_000)
     page.wait_for_function(OPENED, timeout=60_000)
     page.evaluate(READY)
@@ -111,19 +117,17 @@ def press_right(page: Any, label: str) -> None:
     slider.press("ArrowRight")
 
 
-def shoot(page: Any, folder: Path) -> None:
+def shoot(page: Any, folder: Path, name: str = "live") -> None:
     for theme in ("Light", "Dark"):
         page.evaluate(THEME, f"JupyterLab {theme}")
         light = str(theme == "Light").lower()
         page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
         page.wait_for_timeout(700)  # colours fade over
-        page.screenshot(path=str(folder / f"live-{theme.lower()}.png"))
+        page.screenshot(path=str(folder / f"{name}-{theme.lower()}.png"))
 
 
 def test_live_training(lab, page, tmp_path, capsys):
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    notebook = new_notebook(cells=[new_code_cell(source) for source in CELLS], metadata=kernel)
-    nbformat.write(notebook, lab.folder / "live.ipynb")
+    write_notebook(lab, "live.ipynb", CELLS)
     open_notebook(lab, page)
     page.evaluate(RUN_CELL, 0)
     assert page.evaluate(ERRORS) == []

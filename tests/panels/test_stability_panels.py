@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import sys
 
 import pytest
 from ipywidgets.widgets import widget as registry
@@ -11,12 +12,10 @@ from ipywidgets.widgets import widget as registry
 from pipemare_edu.figures import placeholder
 from pipemare_edu.figures.fig import Fig
 from pipemare_edu.panels import Roots, StabilityMap, roots, stability_map
-from pipemare_edu.panels import roots as roots_call
 from pipemare_edu.plan.theory import Quadratic, iterates, lemma1
 
 STEPS = 120
 PANELS = {"Roots": Roots, "StabilityMap": StabilityMap}
-FIGURES = {"Roots": "roots", "StabilityMap": "map"}
 
 
 def in_loop(test):
@@ -121,7 +120,6 @@ async def test_cancel(name):
 @pytest.mark.parametrize("name", PANELS)
 @in_loop
 async def test_an_error_in_the_trainer_or_the_drawing_shows_and_is_raised(name, monkeypatch):
-    module = f"pipemare_edu.panels.{'roots' if name == 'Roots' else 'stability_map'}"
     panel = PANELS[name]()
     with monkeypatch.context() as broken:
         broken.setattr("pipemare_edu.studies.one_weight.Trainer", lambda *a, **k: 1 / 0)
@@ -129,9 +127,8 @@ async def test_an_error_in_the_trainer_or_the_drawing_shows_and_is_raised(name, 
             await ran(panel)
         assert "ZeroDivisionError" in panel.status.value
     assert await ran(panel) == "done"
-    import sys
-
-    monkeypatch.setattr(sys.modules[module], "figure_of", lambda *a, **k: 1 / 0)
+    module = sys.modules[PANELS[name].__module__]
+    monkeypatch.setattr(module, "figure_of", lambda *a, **k: 1 / 0)
     panel.controls["momentum"].value = 0.5
     with pytest.raises(ZeroDivisionError):
         panel.result()
@@ -152,7 +149,7 @@ def test_the_plain_calls_give_the_same_figures():
 
 def test_bad_settings_are_refused():
     with pytest.raises(ValueError):
-        roots_call(rate=0.1, tau=0, momentum=0.5)
+        roots(rate=0.1, tau=0, momentum=0.5)
 
 
 @pytest.mark.parametrize("name", PANELS)

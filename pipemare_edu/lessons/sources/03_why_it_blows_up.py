@@ -66,7 +66,7 @@ panels.roots(rate=0.5, tau=10)
 #
 # It has $\tau + 1$ roots, and every course of $w$ is a mixture of their powers. A root inside the
 # unit circle is a part that dies out, one outside is a part that grows: per step by the root's
-# *modulus*, its distance from zero, while its angle makes $w$ swing. So one rule decides everything:
+# *modulus*, its distance from zero, while its angle makes $w$ swing. So one rule decides all:
 #
 # > $w$ is **stable** if and only if **all** roots lie **inside** the unit circle.
 #
@@ -113,11 +113,18 @@ def characteristic(tau, rate):  # tau is 1 or more
 check("3.1", characteristic)
 
 # %% [markdown]
-# With the polynomial in hand, the question from above has an answer to any number of digits:
-# `numpy.roots` finds the roots, and a few halvings the rate at which the largest has modulus 1. It
-# also has an answer on paper. Put a point of the circle, $z = e^{i\theta}$, into (2): both sides
-# must agree in length and in angle, the smallest rate at which they do is the edge, and what comes
-# out is
+# Does it know what you saw in the first figure, at rate 0.5 and delay 10?
+
+# %%
+largest = max(abs(np.roots(use("3.1", characteristic)(10, 0.5))))
+assert abs(largest - 1.0877) < 1e-4
+print(f"the largest modulus is {largest:.4f}: w grows by {100 * largest - 100:.1f} % a step")
+
+# %% [markdown]
+# With the polynomial in hand, the question from above has an answer to any number of digits: a few
+# halvings find the rate at which the largest modulus is 1. It also has an answer on paper. Put a
+# point of the circle, $z = e^{i\theta}$, into (2): both sides must agree in length and in angle,
+# the smallest rate at which they do is the edge, and what comes out is
 #
 # > **Lemma 1.** With delay $\tau$, $w$ is stable if and only if
 # > $0 < \alpha < \frac{2}{L}\,\sin\frac{\pi}{4\tau + 2}$.
@@ -144,7 +151,7 @@ check("3.2", alpha_max)
 alpha_max = use("3.2", alpha_max)
 edge = alpha_max(10, 1)
 assert abs(edge - 0.149460) < 1e-6
-print(f"you predicted {lessons.prediction(EDGE)}, Lemma 1 says {edge:.6f}")
+print(f"delay 10: your guess {lessons.prediction(EDGE) or 'is missing'}, Lemma 1 {edge:.6f}")
 for tau in (0, 1, 5, 10, 20, 40):
     print(
         f"tau {tau:>2}: rate below {alpha_max(tau, 1):.4f}, times tau {tau * alpha_max(tau, 1):.3f}"
@@ -310,6 +317,7 @@ near = network.result()
 print(compare(RATE, near.rate, digits=4))
 print(f"over Lemma 1: measured {near.multiple:.3f}")
 assert 0.9 < near.multiple < 1.2
+network.figures["map"].shown
 
 # %% [markdown]
 # A theory of one weight predicts a network to within some per cent: not bad. Two controls show
