@@ -39,7 +39,7 @@ def roots(
     z, radius = np.roots(polynomial), spectral_radius(polynomial)
     w = iterates(case, rate, STEPS)
     layout = map_layout()
-    layout["xaxis"] |= {"domain": [0, 0.29]}
+    layout["xaxis"] |= {"domain": [0, 0.29], "tickvals": [0.01, 0.1, 1], "ticktext": None}
     return figure(
         [
             *map_traces(momentum, bar=False),

@@ -58,7 +58,7 @@ class LiveTraining(Panel):
         time: str = "measured",
         goal: Goal | None = GOAL,
     ) -> None:
-        _warm_up()
+        warm_up()
         if method not in method_names():
             raise ValueError(unknown("method", method, method_names()))
         given = {"stages": stages, "microbatches": microbatches, "rate": rate, "steps": steps}
@@ -180,6 +180,6 @@ def _text(given: dict[str, Any]) -> str:
     )
 
 
-def _warm_up() -> None:
+def warm_up() -> None:
     """The first optimizer of a process imports a second's worth of torch: not after a click."""
     torch.optim.SGD([torch.zeros(1)], lr=0.1)

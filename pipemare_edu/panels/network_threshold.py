@@ -17,6 +17,7 @@ from ..studies.threshold import MARKS, trial_config
 from ..trainer.run import Run
 from . import controls as c
 from .base import Goal, Panel
+from .live import warm_up
 from .shown import Shown
 
 EDGE, ONE = "find the edge", "one more"
@@ -62,6 +63,7 @@ class NetworkThreshold(Panel):
         guess: float | None = None,
         goal: Goal | None = GOAL,
     ) -> None:
+        warm_up()
         self.guess = guess
         self.founds: list[Found] = []  # of every Run, the last one growing
         self.under_way: Run | None = None
@@ -85,9 +87,10 @@ class NetworkThreshold(Panel):
         steps = finding(*where, _number(settings["delays"]), multiple)
         for found, self.under_way in steps:
             if self.stopping:
-                return
+                break
             self.founds = [*before, found] if found else before
             yield min(0.95, len(found.trials) / EXPECTED) if found else 0.0
+        self.under_way = None
 
     def draw(self, live: bool = False) -> dict[str, Figure]:
         now = self.settings
@@ -133,7 +136,7 @@ def tell(found: Found) -> str:
         tried = found.trials[0]
         word = "stayed" if tried.stayed else "left"
         return f"At {tried.multiple:g} times {lemma} the run {word}{_beside(found)}."
-    return f"Beside {lemma}: no edge yet after {len(found.trials)} runs."
+    return f"Beside {lemma}: runs so far {len(found.trials)}, no edge yet."
 
 
 def _beside(found: Found) -> str:

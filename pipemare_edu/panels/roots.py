@@ -15,6 +15,7 @@ from ..plan.theory import Quadratic, iterates, spectral_radius
 from ..studies.one_weight import train
 from . import controls as c
 from .base import Goal, Panel
+from .live import warm_up
 from .shown import Shown
 
 CLOSE, LONG = 0.002, 10  # what the goal asks for
@@ -45,6 +46,7 @@ class Roots(Panel):
     def __init__(
         self, rate: float = 0.25, tau: int = 4, momentum: float = 0.0, goal: Goal | None = GOAL
     ) -> None:
+        warm_up()
         self.trained: list[float] = []
         self.made: dict[str, Any] | None = None  # the settings that `trained` belongs to
         controls = {

@@ -15,6 +15,7 @@ from ..plan.theory import Quadratic, threshold
 from ..studies.one_weight import settled, train, trial_steps
 from . import controls as c
 from .base import Goal, Panel
+from .live import warm_up
 from .shown import Shown
 
 DELAYS, MULTIPLES = (1, 4, 10, 18), (0.8, 1.25)  # of the edge: where the runs are
@@ -41,6 +42,7 @@ class StabilityMap(Panel):
     def __init__(
         self, momentum: float = 0.0, noise: bool = False, goal: Goal | None = GOAL
     ) -> None:
+        warm_up()
         self.marks: list[Mark] = []
         self.made: dict[str, Any] | None = None  # the settings that `marks` belong to
         controls = {

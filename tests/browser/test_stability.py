@@ -50,7 +50,7 @@ def test_roots_follow_the_keyboard_and_runs_can_be_cancelled(lab, page, tmp_path
     page.evaluate(RUN_CELL, 1)
     page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot').length === 3")
     page.locator("button", has_text="Run").nth(1).click()
-    page.wait_for_function(f"() => ({STATUS})(1).includes('no edge yet')", timeout=60_000)
+    page.wait_for_function(f"() => ({STATUS})(1).startsWith('At 1 times')", timeout=60_000)
     page.locator("button", has_text="Cancel").nth(1).click()
     page.wait_for_function(f"() => ({STATUS})(1).startsWith('Cancelled')", timeout=20_000)
     marked = "() => [...document.querySelectorAll('.legendtext')].map(e => e.textContent)"

@@ -153,17 +153,16 @@ edge = alpha_max(10, 1)
 assert abs(edge - 0.149460) < 1e-6
 print(f"delay 10: your guess {lessons.prediction(EDGE) or 'is missing'}, Lemma 1 {edge:.6f}")
 for tau in (0, 1, 5, 10, 20, 40):
-    print(
-        f"tau {tau:>2}: rate below {alpha_max(tau, 1):.4f}, times tau {tau * alpha_max(tau, 1):.3f}"
-    )
+    rate = alpha_max(tau, 1)
+    print(f"tau {tau:>2}: rate below {rate:.4f}, times tau {tau * rate:.3f}")
+print(f"pi/2 is {math.pi / 2:.3f}")
 
 # %% [markdown]
 # The last column settles down: for long delays the edge is $\pi/(2 \tau L)$. **Twice the delay,
 # half the rate.** That is the whole story of this course's cliff: a pipeline with more stages has
 # longer delays, its edge moves left, and a rate that was fine is suddenly beyond it. It is also
-# the idea of PipeMare's first fix, T1: a stage with delay $\tau$ gets a rate divided by $\tau$
-# (lesson
-# 4).
+# the idea of PipeMare's first fix, T1 (lesson 4): a stage with delay $\tau$ gets a rate divided by
+# $\tau$.
 #
 # ## The map, checked
 #
@@ -317,6 +316,7 @@ near = network.result()
 print(compare(RATE, near.rate, digits=4))
 print(f"over Lemma 1: measured {near.multiple:.3f}")
 assert 0.9 < near.multiple < 1.2
+assert 13 < near.at.curvature < 15 and near.at.shares[0] > 0.7
 network.figures["map"].shown
 
 # %% [markdown]
