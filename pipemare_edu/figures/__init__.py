@@ -10,24 +10,32 @@ from .gantt import gantt
 from .ladder import ladder
 from .pipe import listing, pipe
 from .replay import replay
+from .roots import roots
+from .stability import Mark, stability_map
 from .staleness import staleness_bars
 from .style import Figure, describe, placeholder
+from .threshold import growth, ratios
 from .walk import Walk, walk
 
 __all__ = [
     "Figure",
+    "Mark",
     "Walk",
     "bubbles",
     "curves",
     "describe",
     "gantt",
+    "growth",
     "idle_fraction",
     "ladder",
     "listing",
     "overhead",
     "pipe",
     "placeholder",
+    "ratios",
     "replay",
+    "roots",
+    "stability_map",
     "staleness_bars",
     "walk",
 ]
