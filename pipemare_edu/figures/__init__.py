@@ -19,10 +19,13 @@ from .pipe import listing, pipe
 from .race import Racer, race
 from .rates import rate_curves
 from .replay import replay
+from .roots import roots
 from .scores import scores
 from .segments import held_bars, segment_curve
+from .stability import Mark, stability_map
 from .staleness import staleness_bars
 from .style import Figure, describe, placeholder
+from .threshold import growth, ratios
 from .velocity import course, moves
 from .walk import Walk, walk
 
@@ -30,6 +33,7 @@ __all__ = [
     "Entry",
     "Figure",
     "Line",
+    "Mark",
     "Racer",
     "Track",
     "Walk",
@@ -43,6 +47,7 @@ __all__ = [
     "discrepancy_bars",
     "discrepancy_map",
     "gantt",
+    "growth",
     "held_bars",
     "idle_fraction",
     "ladder",
@@ -54,10 +59,13 @@ __all__ = [
     "placeholder",
     "race",
     "rate_curves",
+    "ratios",
     "recipe_board",
     "replay",
+    "roots",
     "scores",
     "segment_curve",
+    "stability_map",
     "stage_bytes",
     "staleness_bars",
     "walk",

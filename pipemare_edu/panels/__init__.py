@@ -10,11 +10,14 @@ from .gradient_discrepancy import GradientDiscrepancy, gradient_discrepancy
 from .ladder import VersionLadder, version_ladder
 from .ledger import MemoryLedger, memory_ledger
 from .live import LiveTraining, live_training
+from .network_threshold import NetworkThreshold, network_threshold
 from .race import Race, race
 from .rates import StageRates, stage_rates
+from .roots import Roots, roots
 from .schedules import ScheduleLab, schedule_lab
 from .segments import RecomputeSegments, recompute_segments
 from .shown import Shown
+from .stability_map import StabilityMap, stability_map
 from .staleness import MeasuredStaleness, measured_staleness
 from .velocity import Velocity, velocity
 
@@ -26,12 +29,15 @@ __all__ = [
     "LiveTraining",
     "MeasuredStaleness",
     "MemoryLedger",
+    "NetworkThreshold",
     "Panel",
     "Race",
     "RecipeBoard",
     "RecomputeSegments",
+    "Roots",
     "ScheduleLab",
     "Shown",
+    "StabilityMap",
     "StageRates",
     "StepDebugger",
     "Velocity",
@@ -42,10 +48,13 @@ __all__ = [
     "live_training",
     "measured_staleness",
     "memory_ledger",
+    "network_threshold",
     "race",
     "recipe_board",
     "recompute_segments",
+    "roots",
     "schedule_lab",
+    "stability_map",
     "stage_rates",
     "step_debugger",
     "velocity",

@@ -26,7 +26,8 @@ def count(label: str, value: int, most: int, least: int = 1, follow: bool = Fals
 def decimal(
     label: str, value: float, least: float, most: float, step: float, follow: bool = False
 ) -> w.FloatSlider:
-    """A number; the keys step it by `step`.  follow: it counts while it is dragged."""
+    """A number, shown to the digits of `step`, by which the keys move it.  follow: it counts while
+    it is dragged."""
     least, most = min(least, value), max(most, value)
     return w.FloatSlider(
         value,
@@ -34,7 +35,7 @@ def decimal(
         max=most,
         step=step,
         description=label,
-        readout_format=".1f",
+        readout_format=".1f" if step >= 0.1 else ".2f",
         continuous_update=follow,
         **_look(),
     )
@@ -75,19 +76,29 @@ def whole(label: str, value: int, least: int = 0) -> w.BoundedIntText:
     return w.BoundedIntText(value, min=least, max=10**6, description=label, **_look())
 
 
-def log_number(label: str, value: float, low: int, high: int) -> w.FloatLogSlider:
+def log_number(
+    label: str, value: float, low: float, high: float, step: float = 0.1, follow: bool = False
+) -> w.FloatLogSlider:
     """A positive number on a logarithmic slider, ten to the `low` up to ten to the `high`; the
-    keys step it by a tenth of a decade."""
+    keys step it by `step` decades.  follow: it counts while it is dragged."""
     return w.FloatLogSlider(
         value,
         base=10,
         min=low,
         max=high,
-        step=0.1,
+        step=step,
         description=label,
         readout_format=".3g",
-        continuous_update=False,
+        continuous_update=follow,
         **_look(),
+    )
+
+
+def one_of(label: str, options: Sequence[float], value: float) -> w.SelectionSlider:
+    """One of a few numbers; the keys step through them."""
+    named = [(f"{option:g}", option) for option in options]
+    return w.SelectionSlider(
+        options=named, value=value, description=label, continuous_update=False, **_look()
     )
 
 
