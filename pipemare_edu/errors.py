@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_NAMES = {"F": "forward", "B": "backward", "U": "update", "E": "evaluation", "R": "recompute"}
+NAMES = {"F": "forward", "B": "backward", "U": "update", "E": "evaluation", "R": "recompute"}
 
 
 class PipelineError(RuntimeError):
@@ -31,7 +31,7 @@ class StageError(PipelineError):
 
     def __init__(self, stage: int, operation: str, index: int, cause: BaseException) -> None:
         unit = "step" if operation in "UE" else "microbatch"
-        where = f"stage {stage + 1}, {unit} {index}, {_NAMES[operation]}"
+        where = f"stage {stage + 1}, {unit} {index}, {NAMES[operation]}"
         super().__init__(f"{where}: {type(cause).__name__}: {cause}")
         self.stage, self.operation, self.index = stage, operation, index
         self.__cause__ = cause

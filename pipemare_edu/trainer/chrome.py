@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..errors import NAMES
 from ..plan.clock import Event
-
-_NAMES = {"F": "forward", "B": "backward", "U": "update", "E": "evaluation", "R": "recompute"}
 
 
 def chrome(events: Iterable[Event], homes: Sequence[int]) -> dict[str, Any]:
@@ -25,7 +24,7 @@ def chrome(events: Iterable[Event], homes: Sequence[int]) -> dict[str, Any]:
     rows += [
         {
             "name": f"{e.kind}{e.index}",
-            "cat": _NAMES[e.kind],
+            "cat": NAMES[e.kind],
             "ph": "X",
             "ts": 1e6 * e.start,
             "dur": 1e6 * (e.end - e.start),

@@ -81,7 +81,6 @@ class Session:
             error.run = self.run  # type: ignore[attr-defined]
             with suppress(Exception):  # summing up must not hide what went wrong
                 self._end("failed", str(error), drained=False)
-            self.engine.close()
             raise
         finally:
             self.run.seconds += perf_counter() - start
@@ -106,8 +105,10 @@ class Session:
     def _end(self, status: str, note: str, drained: bool) -> None:
         run, trainer = self.run, self.trainer
         self._collect()
-        kept = self.engine.finish(drained)
-        self.engine.close()
+        try:
+            kept = self.engine.finish(drained)
+        finally:
+            self.engine.close()
         trainer.running = False
         if broken := self.engine.diverged():
             step, what = broken

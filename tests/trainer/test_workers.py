@@ -263,26 +263,20 @@ def test_a_script_without_a_main_guard_in_a_folder_with_spaces(tmp_path):
     assert done.stdout == "done 5\n", done.stderr
 
 
-def test_a_host_name_that_does_not_resolve(tmp_path):
-    """Nothing is looked up: workers meet in a file and talk over the loopback interface."""
-    if subprocess.run(["unshare", "--uts", "true"], capture_output=True).returncode:
+@pytest.mark.parametrize(
+    ("unshared", "first"),
+    [
+        ("--uts", "hostname nowhere.invalid"),  # nothing is looked up
+        ("--mount", "mount -t tmpfs -o size=1m tmpfs /dev/shm"),  # and nothing put there
+    ],
+    ids=["a host name that does not resolve", "a tiny shared-memory folder"],
+)
+def test_workers_meet_in_a_file_and_talk_over_loopback(unshared, first, tmp_path):
+    if subprocess.run(["unshare", unshared, "true"], capture_output=True).returncode:
         pytest.skip("needs network namespaces")
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
-    command = f"hostname nowhere.invalid && exec {sys.executable} script.py"
     done = subprocess.run(
-        ["unshare", "--uts", "sh", "-c", command],
-        cwd=tmp_path, capture_output=True, text=True, timeout=100,
-    )  # fmt: skip
-    assert done.stdout == "done 5\n", done.stderr
-
-
-def test_a_tiny_shared_memory_folder(tmp_path):
-    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
-        pytest.skip("needs network namespaces")
-    (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
-    command = f"mount -t tmpfs -o size=1m tmpfs /dev/shm && exec {sys.executable} script.py"
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", command],
+        ["unshare", unshared, "sh", "-c", f"{first} && exec {sys.executable} script.py"],
         cwd=tmp_path, capture_output=True, text=True, timeout=100,
     )  # fmt: skip
     assert done.stdout == "done 5\n", done.stderr
