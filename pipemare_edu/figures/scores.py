@@ -29,15 +29,15 @@ def scores(
     """
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(measured)}
     traces = [*_bars(measured, colours, "x", "y"), *_dots(measured, colours)]
-    if reported:
-        known = {name: [value] for name, value in reported.items() if value is not None}
+    known = {name: [value] for name, value in (reported or {}).items() if value is not None}
+    if known:
         traces += _bars(known, colours, "x2", "y2")
     ticks = {"showgrid": False, "type": "category", "automargin": True}
     beside: dict[str, Any] = {}
-    if reported:
+    if known:
         beside = {
             "xaxis2": axis("", domain=[0.68, 1], anchor="y2", **ticks),
-            "yaxis2": axis(reported_as, anchor="x2", rangemode="tozero"),
+            "yaxis2": axis(reported_as, anchor="x2", range=_range(known)),
         }
     return figure(
         traces,
@@ -46,8 +46,8 @@ def scores(
         height=340,
         showlegend=False,
         bargap=0.35,
-        xaxis=axis("", domain=[0, 0.58] if reported else [0, 1], **ticks),
-        yaxis=axis(f"{metric}, measured", rangemode="tozero"),
+        xaxis=axis("", domain=[0, 0.58] if known else [0, 1], **ticks),
+        yaxis=axis(f"{metric}, measured", range=_range(measured)),
         **beside,
     )
 
@@ -90,6 +90,12 @@ def _dots(ends: Ends, colours: Mapping[str, str]) -> list[go.Scatter]:
         for name, values in ends.items()
         if values
     ]
+
+
+def _range(ends: Ends) -> list[float]:
+    """From 0 to the best, with room for the number above its bar."""
+    best = max((value or 0.0 for row in ends.values() for value in row), default=0.0)
+    return [0.0, 1.15 * best or 1.0]
 
 
 def _mean(values: Sequence[float | None]) -> float:

@@ -10,6 +10,7 @@ from ..compare import final
 from ..figures import Figure, Track, arrivals, scores
 from ..runs import Record
 from ..tasks import Setting
+from . import reported
 from .presets import METHODS
 from .render import Table, shown
 from .study import Case
@@ -95,7 +96,7 @@ class Section:
 
     def ends(self) -> Figure:
         """How the runs ended, beside the paper's row."""
-        row = self.rows[0]
+        row, known = self.rows[0], reported.row(self.case.part.kind, self.case.network)
         return scores(
             {
                 label: [
@@ -107,7 +108,7 @@ class Section:
             },
             row.score,
             {METHODS[r.method]: r.reported_quality.number for r in self.rows if r.reported_quality},
-            f"reported: {row.reported_setting.partition(',')[0]}",
+            f"reported {known.metric}, {known.setting.partition(',')[0]}" if known else "",
         )
 
     def race(self) -> Figure:

@@ -92,6 +92,8 @@ def test_the_papers_row_stands_beside_ours_and_says_reported(study, tmp_path):
     assert body["PipeMare T1"][-2:] == ["-", "1.0x"]
     assert "The reported columns are the paper's row CIFAR10, ResNet-50, 107 stages." in text
     assert "It reports a utilization of 14.3x, which is the model" in text
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "Beside it, reported accuracy, CIFAR10: GPipe 95, PipeDream 94.8" in page
 
 
 def test_a_report_of_a_study_without_any_run(study, tmp_path):
