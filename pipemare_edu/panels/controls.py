@@ -41,13 +41,6 @@ def decimal(
     )
 
 
-def hundredths(label: str, value: float, follow: bool = False) -> w.FloatSlider:
-    """A number between 0 and 1, neither included; the keys step it by a hundredth."""
-    slider = decimal(label, value, 0.01, 0.99, step=0.01, follow=follow)
-    slider.readout_format = ".2f"
-    return slider
-
-
 def several(label: str, options: Sequence[str]) -> w.SelectMultiple:
     """Some of `options`, all of them at first."""
     return w.SelectMultiple(

@@ -81,7 +81,7 @@ class GradientDiscrepancy(Panel):
             "fixes": c.choice("run with", FIXES, fixes),
             "step": c.whole("step", step, least=1),
             "rate": c.log_number("rate", setting.rate if rate is None else rate, -3, 0),
-            "decay": c.hundredths("D", decay),
+            "decay": c.decimal("D", decay, 0.01, 0.99, step=0.01),
             "seed": c.whole("seed", seed),
         }
         text = words.text_form(type(self).__name__, given | {"seed": seed})

@@ -69,7 +69,7 @@ class MemoryLedger(Panel):
         self.of: Bill | None = None  # what the last run was of
         self.last: Counted | None = None
         views = {"shown": c.choice("shown", tuple(SHOWN), _known(shown))}
-        text = _text(asdict(start) | {"shown": shown})
+        text = words.text_form("MemoryLedger", asdict(start) | {"shown": shown}, "two figures")
         super().__init__(_controls(start), text, goal, views)
         for name, control in self.controls.items():
             fits = name in ("method", "stages")
@@ -186,7 +186,3 @@ def _controls(start: Bill) -> dict[str, Any]:
         "microbatches": count("microbatches", start.microbatches, MOST_MICROBATCHES, follow=True),
         "recompute": count("recompute S", start.recompute, LAYERS, least=0, follow=True),
     }
-
-
-def _text(given: Mapping[str, Any]) -> str:
-    return words.text_form("MemoryLedger", given, "two figures")

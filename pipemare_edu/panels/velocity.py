@@ -84,7 +84,7 @@ class Velocity(Panel):
         }
         views = {
             "stage": c.count("stage", stage, setting.stages, follow=True),
-            "decay": c.hundredths("D", decay, follow=True),
+            "decay": c.decimal("D", decay, 0.01, 0.99, step=0.01, follow=True),
             "weight": c.count("weight", weight, 199, least=0, follow=True),
         }
         text = words.text_form(type(self).__name__, given | shown, "two figures")

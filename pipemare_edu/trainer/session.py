@@ -142,7 +142,7 @@ def interrupts(run: Run) -> Iterator[None]:
 
     An interrupt inside an operation could leave a stage with another version's weights.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if run.stop or threading.current_thread() is not threading.main_thread():
         yield
         return
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import pytest
+from judging import refused, solved
 
-from pipemare_edu.lessons import hint, solution
+from pipemare_edu.lessons import hint
 from pipemare_edu.lessons.exercise import judge
 from pipemare_edu.lessons.exercises import find
 from pipemare_edu.lessons.exercises.lesson07 import CANDIDATES, bill, needs, tables
 from pipemare_edu.lessons.exercises.lesson07_recompute import cases, slots, stamped
 
 BILL, BEST, FITS, REREAD = EVERY = [find(f"7.{n}") for n in range(1, 5)]
-
-
-def refused(exercise, answer, says: str) -> None:
-    verdict = judge(exercise, answer)
-    assert verdict.outcome == "wrong" and says in verdict.detail, verdict
 
 
 # 7.1
@@ -171,16 +165,7 @@ def test_stamps_are_the_papers_delays() -> None:
 def test_three_hints_a_reference_and_a_solution_that_runs(exercise) -> None:
     assert len({str(hint(exercise.id)) for _ in range(3)}) == 3
     assert judge(exercise, exercise.answer()).outcome == "right"
-    code = textwrap.dedent(solution(exercise.id).partition("\n\n")[2]).strip()
-    names: dict = {}
-    if exercise.function:
-        exec(code, names)
-        answer = names[exercise.reference.__name__]
-    else:
-        *lines, last = code.splitlines()
-        exec("\n".join(lines), names)
-        answer = eval(last, names)
-    assert judge(exercise, answer).outcome == "right"
+    assert judge(exercise, solved(exercise)).outcome == "right"
 
 
 @pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)

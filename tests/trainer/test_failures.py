@@ -85,9 +85,8 @@ def nothing_left():
     deadline = time.monotonic() + 2
     while offspring() and time.monotonic() < deadline:
         time.sleep(0.02)
-    folders = list(Path(tempfile.gettempdir()).glob("pipemare_edu-*"))
-    shared = [f for f in os.listdir("/dev/shm") if "torch" in f or "pym" in f]
-    return not offspring() and not folders and not shared
+    folders = list(Path(tempfile.gettempdir()).iterdir())
+    return not offspring() and not folders and set(os.listdir("/dev/shm")) <= SHARED
 
 
 def offspring():
@@ -105,10 +104,19 @@ def offspring():
     return [p for p, (up, _) in parents.items() if up in servers]
 
 
+SHARED = set(os.listdir("/dev/shm"))
+
+
 @pytest.fixture(scope="module", autouse=True)
 def warm():
     """The server is started once; the first start is not what these tests time."""
     assert trainer().fit(batches(), 2).status == "done"
+
+
+@pytest.fixture(autouse=True)
+def a_folder_for_temporary_files(tmp_path, monkeypatch):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
 
 
 @pytest.fixture(autouse=True)
