@@ -31,6 +31,7 @@ _HOMES = {
         "ScheduleError",
         "DataError",
         "SplitError",
+        "WorkerLost",
         "WeightSemanticsWarning",
     ],
 }

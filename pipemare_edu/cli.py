@@ -151,9 +151,13 @@ def train(args: argparse.Namespace, _: list[str]) -> int:
 
     for name in ("save", "trace", "checkpoint"):
         _check_folder(name, getattr(args, name))
+    if bool(args.save_every) != bool(args.checkpoint):
+        raise ValueError("--save-every and --checkpoint belong together: give both, or neither")
     options = _options(args)
     [(name, method)] = methods_for(args.task, [args.method], options, _depth(args.depth))
     rank, world = (int(os.environ.get(n, d)) for n, d in (("RANK", 0), ("WORLD_SIZE", 1)))
+    if world > 1 and args.workers not in (None, "env"):
+        raise ValueError("--workers: under torchrun its own ranks are the workers; leave it out")
     workers = args.workers if args.workers is not None else "env" if world > 1 else 0
     job = prepare(
         args.task, method, seed=args.seed, workers=workers, device=args.device,
@@ -161,7 +165,12 @@ def train(args: argparse.Namespace, _: list[str]) -> int:
     )  # fmt: skip
     if args.resume:
         job = job.resumed(args.resume)
-    chunks, run = job.chunks(save_every=args.save_every, save_to=args.checkpoint), None
+    chunks, run = (
+        job.chunks(
+            save_every=args.save_every, save_to=args.checkpoint, full_trace=bool(args.trace)
+        ),
+        None,
+    )
     if rank:  # rank 0 speaks for all
         last(chunks)
         return 0

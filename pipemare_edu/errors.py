@@ -40,5 +40,13 @@ class StageError(PipelineError):
         return StageError, (self.stage, self.operation, self.index, self.__cause__)
 
 
+class WorkerLost(PipelineError):
+    """A worker process ended, or does not answer; the text says which, and its stages."""
+
+
+class LinkLost(WorkerLost):
+    """A neighbouring worker went away, or did not answer within the time-out."""
+
+
 class WeightSemanticsWarning(UserWarning):
     """A layer computes with parameters in a way that the method's backward weights do not reach."""

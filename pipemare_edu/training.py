@@ -14,6 +14,7 @@ import torch
 from . import tasks
 from .checks import positive, whole
 from .tasks.task import Setting, Shuffled, Task
+from .trainer.checkpoint import State
 from .trainer.feed import check_sizes, starves_on_one_sample
 from .trainer.methods import Method
 from .trainer.randomness import Sandbox
@@ -39,7 +40,23 @@ class Job:
         return last(self.chunks())
 
     def resumed(self, path: str | Path) -> Job:
-        """The same, going on from a checkpoint, with the steps that are left."""
+        """The same, going on from a checkpoint, with the steps that are left.
+
+        Raises ValueError for one of another run: its schedules were made for its own length.
+        """
+        try:
+            meta = State.decode(Path(path).read_bytes()).meta
+        except OSError as error:
+            raise ValueError(f"{path}: {error.strerror}") from None
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        mine = {"last": self.steps, "method": repr(self.trainer.blueprint.method)}
+        for name, words in (("last", "steps"), ("method", "method")):
+            if meta.get(name, mine[name]) != mine[name]:
+                raise ValueError(
+                    f"{path} was written by a run with {words} {meta[name]}, this one has "
+                    f"{mine[name]}: give the same, because rates and fixes depend on it"
+                )
         self.trainer.restore(path)
         left = self.steps - self.trainer.step
         if left < 1:

@@ -62,4 +62,6 @@ class Fit:
         """The pipe is empty after `step` steps: write a checkpoint if one is due."""
         if self.plan.drains(step):
             path = Path(self.save_to.replace("{step}", str(step)))
-            checkpoint.write(self.trainer, state(), step, path)
+            whole = state()
+            whole.meta |= {"last": self.last, "method": repr(self.plan.method)}
+            checkpoint.write(self.trainer, whole, step, path)

@@ -231,6 +231,7 @@ class Interpreter:
                 self.links.wait()
             value = self.evaluation.inputs[j] if row.first else self.links.get("E", stage.index)
             outputs.append(stage.evaluate(value))
+            self.links.breathe()
             if not row.last:
                 self.links.put("E", stage.index + 1, op.index, outputs.pop())
         if row.last:

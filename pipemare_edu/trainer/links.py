@@ -44,6 +44,9 @@ class Links:
         """Wait for a message from another process; False when none can come."""
         return False
 
+    def breathe(self) -> None:
+        """Work goes on inside a long operation: whoever watches may know."""
+
     def poll(self) -> None:
         """Take in what has come from other processes."""
 

@@ -20,22 +20,12 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
-from ..errors import PipelineError
+from ..errors import WorkerLost
 from ..plan.clock import Event
+from .placement import said
 from .worker import main
 
 DEATH_SECONDS = 1.0  # how long the end of a process may take to be known
-
-
-def said(stages: range) -> str:
-    """Stages in words."""
-    if len(stages) == 1:
-        return f"stage {stages.stop}"
-    return f"stages {stages.start + 1} to {stages.stop}"
-
-
-class WorkerLost(PipelineError):
-    """A worker process ended, or does not answer."""
 
 
 def warm_up() -> None:

@@ -25,7 +25,7 @@ from ..checks import whole
 from ..doctor import cpus
 
 SMALL = 1_000_000  # parameters
-START_SECONDS = 60.0  # how long workers may take to start, whatever the time-out
+START_SECONDS = 60.0  # how long workers may take to start, however short the time-out
 _HOSTS = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -48,7 +48,8 @@ def here() -> Machine:
 @dataclass(frozen=True)
 class Placement:
     """workers: processes besides this one; 0 if the stages run in this one, which is then worker
-    `rank` of len(homes) (under torchrun).  devices: one per worker.  homes: each stage's worker."""
+    `rank` (under torchrun).  devices: one per worker (under torchrun this rank's own, for each).
+    homes: each stage's worker."""
 
     workers: int
     devices: tuple[str, ...]
@@ -166,6 +167,13 @@ def _under_torchrun(chosen: str, why: str, stages: int, machine: Machine) -> Pla
     devices = [f"cuda:{local}" if chosen != "cpu" else "cpu"] * world
     place = f"{stages} stages in {world} workers that torchrun started, on {_name(devices[0])}"
     return Placement(0, tuple(devices), homes(stages, world), f"{place}: {why}", rank)
+
+
+def said(stages: range) -> str:
+    """Stages in words."""
+    if len(stages) == 1:
+        return f"stage {stages.stop}"
+    return f"stages {stages.start + 1} to {stages.stop}"
 
 
 def _name(device: str) -> str:

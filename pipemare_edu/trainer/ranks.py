@@ -85,7 +85,7 @@ class Ranks:
     def _exchange(self, here: Hosted) -> None:
         """Everybody tells everybody what it has."""
         run, (stages, optimizers) = self.fit.run, here.built
-        said = {
+        told = {
             "losses": list(run.losses),
             "scores": here.scores(),
             "diverged": here.diverged(),
@@ -95,7 +95,7 @@ class Ranks:
             "trace": run.trace.shifted(here.interpreter.began + _offset(here.links.device)),
             "state": collect(*here.built).encode(),
         }
-        self._all = gathered(said)
+        self._all = gathered(told)
 
     def finish(self, drained: bool) -> str:
         if not drained or not self._all:

@@ -113,12 +113,13 @@ class Run:
         """Per stage, seconds computing, with a message on its way, and waiting for one; among the
         trace's kept events.  Empty unless several workers ran."""
         homes = self.plan.homes if self.plan else ()
-        return waiting(self.trace.events, homes) if homes else ()
+        return waiting(self.trace.windows, homes) if homes else ()
 
     def save_trace(self, path: str | Path) -> None:
-        """Write the trace's kept events to `path` for Perfetto or chrome://tracing."""
+        """Write the trace's kept events to `path` for Perfetto or chrome://tracing; where a longer
+        run kept none, the file says so."""
         homes = (self.plan.homes if self.plan else ()) or (0,) * self.trace.stages
-        write_atomically(Path(path), json.dumps(chrome(self.trace.events, homes)).encode())
+        write_atomically(Path(path), json.dumps(chrome(self.trace.windows, homes)).encode())
 
     def cancel(self) -> None:
         """Ask the run to stop; it starts no new minibatch and its status becomes cancelled."""

@@ -104,12 +104,12 @@ class Session:
 
     def _end(self, status: str, note: str, drained: bool) -> None:
         run, trainer = self.run, self.trainer
+        trainer.running = False
         self._collect()
         try:
             kept = self.engine.finish(drained)
         finally:
             self.engine.close()
-        trainer.running = False
         if broken := self.engine.diverged():
             step, what = broken
             run.diverged = (step, self._first_broken(), what)

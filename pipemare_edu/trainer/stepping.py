@@ -44,14 +44,16 @@ def _factors(steps: Mapping[StageOptimizer, int]) -> list[tuple[StageOptimizer, 
 
 
 def _step(steps: Mapping[StageOptimizer, int]) -> None:
-    together: dict[type[Optimizer], list[StageOptimizer]] = {}
+    # In a worker, stages may stand at different steps, and fused SGD cannot join a first step (no
+    # momentum yet) with a later one.
+    together: dict[tuple[type[Optimizer], int], list[StageOptimizer]] = {}
     for o in steps:
         if o.alone:
             with _at(o, steps):
                 o.optimizer.step()
         else:
-            together.setdefault(type(o.optimizer), []).append(o)
-    for kind, members in together.items():
+            together.setdefault((type(o.optimizer), steps[o]), []).append(o)
+    for (kind, _), members in together.items():
         with _at(members[0], steps):
             kind.step(_leader([m.optimizer for m in members]))
 

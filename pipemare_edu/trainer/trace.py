@@ -51,6 +51,15 @@ class Trace:
         return sorted([*self._first, *self._last], key=_start)  # workers report in turn
 
     @property
+    def windows(self) -> list[list[Event]]:
+        """The kept events in stretches without a gap."""
+        return (
+            [self.events]
+            if self.count <= len(self._first) + len(self._last)
+            else [self.first, self.last]
+        )
+
+    @property
     def first(self) -> list[Event]:
         """The first window of events."""
         return sorted(self._first[: self.window], key=_start)

@@ -23,11 +23,17 @@ class Waiting:
     wait: float
 
 
-def waiting(events: Iterable[Event], homes: Sequence[int]) -> tuple[Waiting, ...]:
-    """Per stage; homes: each stage's worker."""
+def waiting(windows: Iterable[Sequence[Event]], homes: Sequence[int]) -> tuple[Waiting, ...]:
+    """Per stage, over stretches of events without a gap; homes: each stage's worker."""
+    sums = [[0.0, 0.0, 0.0] for _ in homes]
+    for events in windows:
+        _add(sums, events, homes)
+    return tuple(Waiting(*row) for row in sums)
+
+
+def _add(sums: list[list[float]], events: Sequence[Event], homes: Sequence[int]) -> None:
     stages = len(homes)
     free: dict[int, float] = {}  # per worker
-    sums = [[0.0, 0.0, 0.0] for _ in range(stages)]
     ordered = sorted(events, key=lambda e: e.start)
     ends = {(e.stage, e.kind, e.index): e.end for e in ordered}
     for e in ordered:
@@ -41,4 +47,3 @@ def waiting(events: Iterable[Event], homes: Sequence[int]) -> tuple[Waiting, ...
         row[1 if away else 2] += max(0.0, e.start - between)
         row[2] += between - idle_from
         free[homes[e.stage]] = max(e.end, idle_from)
-    return tuple(Waiting(*row) for row in sums)

@@ -27,9 +27,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ..errors import PipelineError
+from ..errors import LinkLost, PipelineError
 from .links import Links
 from .packing import HEADER, Header, pack, read_header, unpack
+from .placement import said
 from .value import Value
 
 NEVER = timedelta(days=365)
@@ -42,10 +43,6 @@ _PATIENCE = 0.05  # seconds between two looks at what else there is to do while 
 
 
 Arrivals = SimpleQueue[Callable[[], None]]
-
-
-class LinkLost(PipelineError):
-    """A neighbouring worker went away, or did not answer within the time-out."""
 
 
 class Pair(NamedTuple):
@@ -175,6 +172,7 @@ class Wires(Links):
     homes     the worker that hosts each stage
     timeout   how long a neighbour may be silent
     arrivals  what other threads put there is called in the interpreter's, between two operations
+    breathing called inside long operations
     idle      called while the interpreter waits, about every 50 ms, and before it waits
     """
 
@@ -186,9 +184,11 @@ class Wires(Links):
         timeout: timedelta = NEVER,
         arrivals: Arrivals | None = None,
         idle: Callable[[], None] = lambda: None,
+        breathing: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__([i for i, home in enumerate(homes) if home == rank])
-        self.rank, self.homes, self.device, self.idle = rank, homes, device, idle
+        self.rank, self.homes, self.device = rank, homes, device
+        self.idle, self.breathing = idle, breathing
         self._arrivals = SimpleQueue() if arrivals is None else arrivals
         self._out: dict[int, Outgoing] = {}
         self._in: list[Incoming] = []
@@ -221,9 +221,10 @@ class Wires(Links):
             super().put(header.kind, stage, header.index, value)
 
     def _lost(self, peer: int, error: BaseException) -> LinkLost:
-        stages = [i + 1 for i, home in enumerate(self.homes) if home == peer]
+        first = self.homes.index(peer)
+        stages = said(range(first, first + self.homes.count(peer)))
         return LinkLost(
-            f"worker {self.rank} lost worker {peer} (stages {stages[0]} to {stages[-1]}): it went "
+            f"worker {self.rank} lost worker {peer} ({stages}): it went "
             f"away, or was silent for longer than the time-out ({error})"
         )
 
@@ -253,6 +254,9 @@ class Wires(Links):
             with suppress(RuntimeError):
                 wire.send(_FAIL, 0, data)
                 wire.flush(_LAST_WORDS)
+
+    def breathe(self) -> None:
+        self.breathing()
 
     def poll(self) -> None:
         while not self._arrivals.empty():

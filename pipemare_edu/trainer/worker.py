@@ -26,7 +26,7 @@ import cloudpickle
 import torch
 import torch.distributed as dist
 
-from ..errors import PipelineError, StageError
+from ..errors import LinkLost, PipelineError, StageError
 from ..plan.clock import Event
 from .blueprint import Built
 from .checkpoint import collect
@@ -36,7 +36,7 @@ from .job import Job
 from .memory import counted
 from .packing import from_bytes
 from .randomness import Sandbox
-from .wires import NEVER, Arrivals, LinkLost, Wires
+from .wires import NEVER, Arrivals, Wires
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 REPORT_SECONDS, REPORT_EVENTS = 0.05, 64  # a report goes out after either
@@ -50,12 +50,16 @@ def main(orders: Connection, reports: Connection, folder: str) -> None:
     torch.set_num_threads(1)  # the bits of a product depend on the thread count
     try:
         job = orders.recv_bytes()
-        worker = Worker(orders, reports, folder)
+    except EOFError:
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(0)
+    worker = Worker(orders, reports, folder)
+    try:
         worker.run(Job.decode(job))
         threading.Event().wait()  # until `orders` closes
-    except EOFError:
-        pass
     except BaseException as error:
+        with suppress(Exception):
+            worker.last_report()
         _report_error(error, reports)
     os._exit(1)  # gloo's threads would hold up a normal exit
 
@@ -64,12 +68,13 @@ def _report_error(error: BaseException, reports: Connection) -> None:
     """Say what went wrong: the error itself if it can travel, else its text."""
     text = "".join(traceback.format_exception(error))
     cause = error.__cause__ if isinstance(error, StageError) else error
+    assert cause is not None
     try:
-        parcel = cloudpickle.dumps(cause)
+        parcel = cloudpickle.dumps((type(cause), cause.args, vars(cause)))
         pickle.loads(parcel)
     except Exception:
-        assert cause is not None
-        parcel = cloudpickle.dumps(PipelineError(f"{type(cause).__name__}: {cause}"))
+        text_alone = f"{type(cause).__name__}: {cause}"
+        parcel = cloudpickle.dumps((PipelineError, (text_alone,), {}))
     where = (error.stage, error.operation, error.index) if isinstance(error, StageError) else None
     with suppress(OSError):  # nobody may be left to tell
         reports.send(("error", (where, parcel, text, isinstance(error, LinkLost))))
@@ -122,7 +127,7 @@ class Worker:
         dist.init_process_group(
             job.backend, store=store, rank=job.rank, world_size=world, timeout=NEVER
         )
-        links = Wires(job.rank, job.homes, device, NEVER, self._arrivals, self._idle)
+        links = Wires(job.rank, job.homes, device, NEVER, self._arrivals, self._idle, self._breathe)
         dist.barrier()
         if job.rank == 0:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -144,6 +149,12 @@ class Worker:
         if run is not None and self._events and perf_counter() - run.began > self._due:
             self._report()
 
+    def _breathe(self) -> None:
+        """Inside a long operation: a report now and then, even with nothing in it."""
+        run = self.interpreter
+        if run is not None and perf_counter() - run.began > self._due:
+            self._report()
+
     def _report(self) -> None:
         """Send the events, losses and scores since the last report."""
         run = self.interpreter
@@ -153,6 +164,11 @@ class Worker:
         self._events = []
         run.losses.clear()
         run.scores.clear()
+
+    def last_report(self) -> None:
+        """What was not told yet, before the error that ends this worker."""
+        if self.interpreter is not None:
+            self._report()
 
     def _tell(self, kind: str, what: Any) -> None:
         with self._telling:

@@ -16,13 +16,13 @@ from multiprocessing.connection import wait
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from ..errors import PipelineError, StageError
+from ..errors import PipelineError, StageError, WorkerLost
 from ..plan.clock import Event
 from . import checkpoint
 from .checkpoint import State
 from .fit import Fit
 from .job import job
-from .members import Member, WorkerLost
+from .members import Member
 from .memory import counted
 from .packing import to_bytes
 from .placement import START_SECONDS, Placement
@@ -178,7 +178,7 @@ class Workers:
         """Seconds of silence after which to ask: the time-out, less what the asking takes."""
         if len(self._ready) < len(self._members):
             return max(self.timeout, START_SECONDS)
-        return self.timeout - min(ANSWER_SECONDS + LEAVE_SECONDS, self.timeout / 2)
+        return self.timeout - min(ANSWER_SECONDS + LEAVE_SECONDS, self.timeout / 10)
 
     def _heard(self, seconds: float) -> Iterator[Member]:
         """The workers that report something within so many seconds."""
@@ -263,7 +263,7 @@ class Workers:
         asked = [m for m in self._members if m.rank not in self._done]
         for member in asked:
             member.tell("where")
-        deadline = perf_counter() + min(ANSWER_SECONDS, self.timeout / 4)
+        deadline = perf_counter() + min(ANSWER_SECONDS, self.timeout / 10)
         while len(self._places) < len(asked) and (seconds := deadline - perf_counter()) > 0:
             for member in self._heard(seconds):
                 failure = self._take(member)
@@ -288,7 +288,10 @@ def _culprit(asked: Sequence[Member], places: dict[int, Any], late: str) -> Pipe
 
 def _failure(where: tuple[int, str, int] | None, parcel: bytes, text: str, echo: bool) -> Failure:
     """The error that a worker raised, with its traceback there as a note."""
-    error: BaseException = pickle.loads(parcel)
+    kind, arguments, attributes = pickle.loads(parcel)
+    error: BaseException = kind.__new__(kind, *arguments)  # its __init__ may want others
+    error.args = arguments
+    error.__dict__.update(attributes)
     if where is not None:
         error = StageError(*where, error)
     error.add_note(f"In the worker:\n{text}")

@@ -252,3 +252,45 @@ def test_fifty_runs_with_a_random_failure_each_leave_nothing():
         except pm.PipelineError:
             assert how != "cancel"
     assert nothing_left()
+
+
+class Picky(Exception):
+    def __init__(self, first, second):
+        super().__init__(f"{first}-{second}")
+
+
+def test_an_exception_with_arguments_of_its_own_comes_back_as_itself():
+    class Raises(nn.Module):
+        def forward(self, x):
+            raise Picky("a", "b")
+
+    layers = [Told(), Raises(), Told()]
+    made = pm.Trainer(layers, nn.functional.mse_loss, plain, pm.PipeMare(), 3, workers=3)
+    with pytest.raises(pm.StageError, match="Picky: a-b") as caught:
+        made.fit(batches(), 3)
+    assert isinstance(caught.value.__cause__, Picky) and caught.value.stage == 1
+
+
+def plain(named):
+    return torch.optim.SGD(named, lr=0.01)
+
+
+def test_long_healthy_operations_are_no_silence():
+    """A forward of most of the time-out, and an evaluation much longer than it."""
+
+    class Slow(nn.Module):
+        def forward(self, x):
+            time.sleep(0.3 if not self.training else 1.4 if len(x) == 5 else 0)
+            return x
+
+    layers = [Told(), Slow(), Told()]
+    made = pm.Trainer(
+        layers, nn.functional.mse_loss, plain, pm.PipeMare(), 3, 2, workers=3, timeout=2
+    )
+    run = made.fit(batches()[:1], 1, evaluate=batches() * 4)
+    assert run.status == "done" and run.metrics["loss"]
+
+
+def test_losses_known_before_an_error_are_reported():
+    error, _ = failing(trainer({3: ("raise", 2 * 6)}))
+    assert error.run.steps == 5

@@ -122,7 +122,7 @@ def test_waiting_is_split_by_when_the_message_was_sent():
             {"stage": 1, "index": 1, "start": 8.0, "end": 9.0},
         )
     ]
-    a, b = waiting(events, (0, 1))
+    a, b = waiting([events], (0, 1))
     assert (a.compute, a.transfer, a.wait) == (7.0, 0.0, 0.0)
     assert (b.compute, b.transfer, b.wait) == (3.0, 1.0, 3.0)
 

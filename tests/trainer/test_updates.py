@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 
 import pytest
@@ -11,6 +12,7 @@ from torch.nn.functional import mse_loss
 from torch.optim import lr_scheduler
 
 import pipemare_edu as pm
+from pipemare_edu.trainer.stepping import step_together
 
 WIDTH = 4
 OPTIMIZERS = {
@@ -342,3 +344,24 @@ def test_clip_with_an_unused_parameter() -> None:
         run = pm.Trainer(layers, mse_loss, adamw, method, 3, clip=0.1).fit(data(3))
         assert run.status == "done"
     assert torch.equal(idle, layers[0].idle.weight)
+
+
+def test_stages_at_different_steps_step_together():
+    """In a worker one stage may take its first step, without momentum, while another is ahead."""
+    layers = [nn.Linear(3, 3) for _ in range(3)]
+    together = pm.Trainer(layers, nn.functional.mse_loss, momentum, pm.PipeMare(), 3)
+    alone = pm.Trainer(copy.deepcopy(layers), nn.functional.mse_loss, momentum, pm.PipeMare(), 3)
+    for steps in ({1: 0, 2: 0}, {0: 0, 1: 1, 2: 1}, {0: 1, 1: 2}):
+        for trainer in (together, alone):
+            for i in steps:
+                for alias in trainer.optimizers[i].aliases:
+                    alias.grad = torch.ones_like(alias) * (i + 1)
+        step_together({together.optimizers[i]: k for i, k in steps.items()})
+        for i, k in steps.items():
+            step_together({alone.optimizers[i]: k})
+    for a, b in zip(together.stages, alone.stages, strict=True):
+        assert torch.equal(a.flats[0].weights, b.flats[0].weights)
+
+
+def momentum(named):
+    return torch.optim.SGD(named, lr=0.1, momentum=0.9)
