@@ -63,11 +63,9 @@ def parser() -> argparse.ArgumentParser:
     many.add_argument("--jobs", type=_count, help="runs side by side (as many as cores)")
     bench = commands.add_parser("bench", help="measure what the engines cost")
     bench.add_argument("what", choices=["engine", "pipeline", "startup", "gpu"])
-    reproduction.add(commands, _count)
-    bench = commands.add_parser("bench", help="measure what the engine costs")
-    bench.add_argument("what", choices=["engine"])
     bench.add_argument("--rounds", type=_count, default=9, help="alternated rounds (9)")
     bench.add_argument("--json", action="store_true", help="end with one JSON line")
+    reproduction.add(commands, _count)
     commands.add_parser("doctor", help="what this machine has, and what works on it")
     commands.add_parser("lab", help="open the lessons in JupyterLab", add_help=False)
     return top

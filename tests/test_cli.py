@@ -336,3 +336,40 @@ def test_stdout_closed_early_is_no_traceback() -> None:
     process.wait(30)
     process.stderr.close()
     assert "Traceback" not in err and "Exception" not in err
+
+
+def test_a_run_is_not_resumed_with_other_schedules(capfd, tmp_path):
+    """T1, T3 and the rates were made for the run's own length and method."""
+    file = str(tmp_path / "checkpoint")
+    first = "train digits --steps 8 --save-every 4 --checkpoint".split()
+    assert run(capfd, *first, file)[0] == 0
+    for more, said in (("--steps 16", "8, this one has 16"), ("--steps 8 --method gpipe", "GPipe")):
+        status, _, err = run(capfd, "train", "digits", *more.split(), "--resume", file)
+        assert status == 2 and said in err
+    status, out, _ = run(capfd, "train", "digits", "--steps", "8", "--resume", file)
+    assert status == 2  # all of its steps are done
+
+
+def test_under_torchrun_its_ranks_are_the_workers(capfd, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    status, _, err = run(capfd, "train", "digits", "--workers", "2")
+    assert status == 2 and "ranks are the workers" in err
+
+
+BAD_FOR_TRAIN = {
+    "checkpoint alone": ("digits --checkpoint here", "belong together"),
+    "save-every alone": ("digits --save-every 5", "belong together"),
+    "nothing to resume": ("digits --resume nothere", "nothere: No such file"),
+    "a folder to resume": ("digits --resume .", "Is a directory"),
+    "too many workers": ("digits --workers 99", "workers is 99.*12 stages"),
+    "workers in words": ("digits --workers two", "'two'"),
+    "no such device": ("digits --device tpu", '"cuda"'),
+    "no time": ("digits --timeout 0", "timeout is 0"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD_FOR_TRAIN.values(), ids=BAD_FOR_TRAIN)
+def test_bad_engines_are_refused_before_any_work(capfd, monkeypatch, arguments, message):
+    worked = no_work(monkeypatch)
+    status, out, err = run(capfd, "train", *arguments.split())
+    assert status == 2 and not out and not worked and re.search(message, err), err
