@@ -127,3 +127,9 @@ def test_the_schedule_has_gpipes_gradients_fewer_in_flight_and_more_bubbles() ->
     assert waves.losses == gpipe.losses
     kept = [run.memory[0]["activations"] for run in (waves, gpipe)]
     assert kept[0] < kept[1]
+
+
+def test_a_common_delay_costs_what_is_said() -> None:
+    assert pm.PipeMare(depth=[3, 3, 3, 3]).taus(4, 1) == (3, 3, 3, 3)
+    lists = pm.schedule([3, 3, 3, 3], stages=4, microbatches=1, steps=12)
+    assert pm.simulate(lists).steady_utilization == pytest.approx(0.25)

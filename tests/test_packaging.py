@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
+import pipemare_edu
 from pipemare_edu.lessons.source import lessons
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,3 +75,22 @@ def test_the_sdist_makes_the_wheel() -> None:
     there = files("sdist")
     assert {"pyproject.toml", "README.md", "LICENSE", ".gitignore"} <= there
     assert {path.partition("/")[0] for path in there} >= {"pipemare_edu", "notebooks", "tests"}
+
+
+def test_one_version_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    latest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert latest is not None
+    assert {project["version"], str(citation["version"]), latest[1]} == {pipemare_edu.__version__}
+    assert citation["license"] == project["license"]
+
+
+def test_the_citation_has_what_its_format_asks_for() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+    [paper] = citation["references"]
+    assert {"type", "title", "authors"} <= set(paper)
+    assert [author["family-names"] for author in paper["authors"]] == [
+        "Yang", "Zhang", "Li", "Ré", "Aberger", "De Sa",
+    ]  # fmt: skip
