@@ -8,13 +8,36 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from .trainer.files import write_atomically
+
 SETTINGS = Path(__file__).resolve().parent  # JupyterLab looks for labconfig/ in it
+PACKAGED = SETTINGS / "notebooks"  # in an installed wheel only: a checkout has them at its top
+COPY = "pipemare_lessons"
 
 
 def folder(start: Path) -> Path:
-    """The notebooks of a checkout, else the folder we were started in."""
+    """What JupyterLab opens when it is started in `start`: with an installed wheel, the copy of
+    its lessons there; in a checkout, its notebooks; else `start`."""
+    if PACKAGED.is_dir():
+        return copied(PACKAGED, start if start.name == COPY else start / COPY)
     notebooks = start / "notebooks"
     return notebooks if notebooks.is_dir() else start
+
+
+def copied(lessons: Path, target: Path) -> Path:
+    """`target`, with every file of `lessons` that it lacks: what is there is a learner's work, and
+    stays.  ValueError where nothing can be written."""
+    try:
+        for file in sorted(path for path in lessons.rglob("*") if path.is_file()):
+            mine = target / file.relative_to(lessons)
+            if not os.path.lexists(mine):
+                write_atomically(mine, file.read_bytes())
+    except OSError as error:
+        raise ValueError(
+            f"the lessons cannot be copied to {target} ({error.strerror}): start from a folder in "
+            "which you may write"
+        ) from error
+    return target
 
 
 def can_open_browser() -> bool:
