@@ -10,6 +10,7 @@ import asyncio
 import os
 import re
 import signal
+import subprocess
 import tempfile
 import time
 from contextlib import suppress
@@ -122,7 +123,8 @@ async def run(codes: tuple[str, ...], folder: Path, verdicts: Path, seconds: flo
     )
     env = {"PIPEMARE_EDU_PROFILE": "ci"} | os.environ | ENVIRONMENT | {VARIABLE: str(verdicts)}
     n = 0
-    async with client.async_setup_kernel(env=env):
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    async with client.async_setup_kernel(env=env, **quiet):
         with suppress(NotImplementedError):  # Windows; elsewhere Ctrl-C shall end the grading
             asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
         group = getattr(getattr(client.km, "provisioner", None), "pgid", None)
@@ -181,7 +183,13 @@ def _row(
     name: str, id: str, status: str, message: str, start: float, when: float | None = None
 ) -> Grade:
     seconds = round((when or time.time()) - start, 1)
-    return Grade(name, id, status, " ".join(message.split())[:1000], seconds)
+    message = " ".join(message.split())[:1000]
+    return Grade(_encodable(name), id, status, _encodable(message), seconds)
+
+
+def _encodable(text: str) -> str:
+    """Text that a UTF-8 file takes: half characters, as in "\\ud800", become question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _why_not(at: int | None, ran: Run) -> str:

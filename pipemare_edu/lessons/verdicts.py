@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,13 @@ def write(verdict: Verdict) -> None:
 
 
 def read(path: Path) -> dict[str, Written]:
-    """The latest verdict on each exercise, by its id; none if there is no file."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return {verdict.id: verdict for verdict in (Written(*json.loads(line)) for line in lines)}
+    """The latest verdict on each exercise, by its id; none if there is no file.
+
+    A line that is no verdict, such as one that a killed kernel left half-written, is passed over.
+    """
+    found = {}
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        with suppress(ValueError, TypeError):
+            verdict = Written(*json.loads(line))
+            found[str(verdict.id)] = verdict
+    return found

@@ -137,6 +137,16 @@ def test_a_page_that_says_something_else_is_mentioned(tmp_path: Path) -> None:
     assert graded(path)["1.3"] == ("right", 'The saved page says "over the target".')
 
 
+def test_verdicts_that_no_file_can_hold_are_mended(tmp_path: Path) -> None:
+    odd = "check('0.1', 'F0 \\ud800')"
+    garbage = "import os\nopen(os.environ['PIPEMARE_EDU_VERDICTS'], 'ab').write(b'\\xff{\\n[1]\\n')"
+    save(tmp_path / "n.ipynb", odd, garbage, RIGHT)
+    out = tmp_path / "table.csv"
+    assert main(["grade", str(tmp_path), "--out", str(out)]) == 0
+    rows = out.read_text(encoding="utf-8").splitlines()
+    assert rows[1].startswith("n.ipynb,0.1,wrong,") and rows[2].startswith("n.ipynb,1.3,right")
+
+
 def test_notebooks_do_not_see_one_another(tmp_path: Path) -> None:
     leave = "open('left', 'w').close()"
     save(tmp_path / "a.ipynb", leave, RIGHT)
