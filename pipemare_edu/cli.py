@@ -1,4 +1,4 @@
-"""python -m pipemare_edu train | compare | reproduce | bench | doctor | lab"""
+"""python -m pipemare_edu train | compare | reproduce | bench | grade | doctor | lab"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, 1 for a run that failed, or 2 for input that
     cannot work."""
     args, rest = parser().parse_known_args(argv)
-    if rest and args.command != "lab":
+    if rest and args.command not in ("grade", "lab"):
         parser().error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         return COMMANDS[args.command](args, rest)
@@ -66,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("--rounds", type=_count, default=9, help="alternated rounds (9)")
     bench.add_argument("--json", action="store_true", help="end with one JSON line")
     reproduction.add(commands, _count)
+    commands.add_parser("grade", help="run saved notebooks: a CSV of verdicts", add_help=False)
     commands.add_parser("doctor", help="what this machine has, and what works on it")
     commands.add_parser("lab", help="open the lessons in JupyterLab", add_help=False)
     return top
@@ -267,6 +268,12 @@ def bench(args: argparse.Namespace, _: list[str]) -> int:
     return 0
 
 
+def grade(args: argparse.Namespace, rest: list[str]) -> int:
+    from .lessons.grade import main as grade_folder
+
+    return grade_folder(Parser(prog="pipemare-edu grade"), rest)
+
+
 def doctor(args: argparse.Namespace, _: list[str]) -> int:
     from .doctor import text
 
@@ -285,6 +292,7 @@ COMMANDS = {
     "compare": compare,
     "reproduce": reproduce,
     "bench": bench,
+    "grade": grade,
     "doctor": doctor,
     "lab": lab,
 }

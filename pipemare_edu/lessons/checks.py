@@ -12,6 +12,7 @@ from .exercise import judge
 from .exercises import find
 from .notes import Note
 from .progress import PROGRESS
+from .verdicts import write
 
 
 class NotAccepted(AssertionError):
@@ -29,6 +30,7 @@ def check(id: str, answer: Any, *given: Any) -> Note:
     """
     verdict = judge(find(id), answer, *given)
     PROGRESS.outcomes[id] = verdict.outcome
+    write(verdict)
     if not verdict.accepted and os.environ.get("PIPEMARE_EDU_STRICT") == "1":
         raise NotAccepted(verdict.note)
     return verdict.note

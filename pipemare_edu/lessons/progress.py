@@ -1,4 +1,4 @@
-"""What one learner has done in this kernel.  In memory only: nothing is written to disk."""
+"""What one learner has done in this kernel, in memory only."""
 
 from __future__ import annotations
 

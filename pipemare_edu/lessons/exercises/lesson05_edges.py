@@ -33,14 +33,20 @@ def as_three(answer: Any) -> list[float]:
     return values
 
 
+def above_zero(rates: Sequence[float]) -> str:
+    """The first rate that is none."""
+    for rate, name in zip(rates, NAMED, strict=True):
+        if rate <= 0:
+            return f"{name} you say {rate:.4g}, and a rate is above 0"
+    return ""
+
+
 def at_the_edges(rates: Sequence[float]) -> str:
     """The first rate that is not within a hundredth of where the largest root gets outside."""
     for rate, decay, name in zip(rates, DECAYS, NAMED, strict=True):
         g = None if decay is None else theory.gamma(decay, TAU)
         case = theory.Quadratic(TAU, discrepancy=DISCREPANCY, gamma=g)
         said = f"{name} you say {rate:.4g}"
-        if rate <= 0:
-            return f"{said}, and a rate is above 0"
         if theory.spectral_radius(case.polynomial(rate * (1 - BESIDE))) > 1:
             return f"{said}, and w grows a hundredth below that already"
         if theory.spectral_radius(case.polynomial(rate * (1 + BESIDE))) < 1:
@@ -54,6 +60,17 @@ def edges() -> list[float]:
 
 
 # 5.5 the memory of delta
+
+
+def a_part(share: Callable[..., Any]) -> str:
+    """The first number of copies at which the answer is no share of something larger."""
+    for copies in (1, 2):
+        answer = share(copies)
+        if fault := no_number(f"{copies} copies", answer):
+            return fault
+        if not 0 < answer < 1:
+            return f"with {copies} optimizer copies you say {answer:.4g}, and delta is a part of it"
+    return ""
 
 
 def as_the_ledger(share: Callable[..., Any]) -> str:
@@ -85,7 +102,10 @@ EXERCISES: Sequence[Exercise] = (
     Exercise(
         "5.4",
         THREE,
-        (Property("w shrinks just below each of your rates and grows just above", at_the_edges),),
+        (
+            Property("each is a rate, above 0", above_zero),
+            Property("w shrinks just below each of your rates and grows just above", at_the_edges),
+        ),
         (
             "theory.threshold(case) gives the edge of a case; the first is "
             "theory.Quadratic(10, discrepancy=5).",
@@ -98,7 +118,10 @@ EXERCISES: Sequence[Exercise] = (
     Exercise(
         "5.5",
         SHARE,
-        (Property("it is what the ledger of a random pipeline says", as_the_ledger),),
+        (
+            Property("it is a share between 0 and 1", a_part),
+            Property("it is what the ledger of a random pipeline says", as_the_ledger),
+        ),
         (
             "What is there anyway? The weights, and other things of the same size.",
             "Weights, gradients, and so many optimizer copies: 2 + copies times the weights.",
