@@ -69,7 +69,7 @@ def a_part(share: Callable[..., Any]) -> str:
         if fault := no_number(f"{copies} copies", answer):
             return fault
         if not 0 < answer < 1:
-            return f"with {copies} optimizer copies you say {answer:.4g}, and delta is a part of it"
+            return f"with {copies} optimizer copies you say a share of {answer:.4g}"
     return ""
 
 
