@@ -28,16 +28,28 @@ RESTART = """async () => {
 }"""
 
 
-def workers() -> int:
-    """Processes forked from a fork server (Linux)."""
+def workers(root: int) -> int:
+    """Processes forked from a fork server below process `root` (Linux)."""
     found = {}
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            found[pid] = fields[1], b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:
             continue
-    return sum(server and found.get(up, ("", False))[1] for up, server in found.values())
+        found[int(pid)] = int(fields[1]), b"forkserver" in command
+    return sum(
+        server and found.get(up, (0, False))[1] and root in ancestors(found, up)
+        for up, server in found.values()
+    )
+
+
+def ancestors(found: dict[int, tuple[int, bool]], pid: int) -> set[int]:
+    out = set()
+    while pid in found:
+        out.add(pid)
+        pid = found[pid][0]
+    return out
 
 
 def until(condition: Any, seconds: float) -> bool:
@@ -48,6 +60,7 @@ def until(condition: Any, seconds: float) -> bool:
 
 
 def test_the_engine_switch(lab, page, tmp_path):
+    root = lab.process.pid
     write_notebook(lab, "engine.ipynb", CELLS)
     open_notebook(lab, page, "engine.ipynb")
     page.evaluate(RUN_CELL, 0)
@@ -58,16 +71,15 @@ def test_the_engine_switch(lab, page, tmp_path):
     menu.press("2")  # its first letter chooses "2 processes"
     assert menu.evaluate("m => m.selectedIndex") == 1
 
-    others = workers()
     page.evaluate(CLICK_UNTIL, ["Run", more_curves_than(0)])
-    assert until(lambda: workers() == others + 2, 10)
+    assert until(lambda: workers(root) == 2, 10)
     page.evaluate(CLICK_UNTIL, ["Cancel", status_is("Cancelled")])
-    assert until(lambda: workers() == others, 5)
+    assert until(lambda: workers(root) == 0, 5)
     assert "in 2 workers" in page.locator(".pipemare-figure .gtitle").nth(1).text_content()
     shoot(page, tmp_path, "engine")
     assert page.evaluate(ERRORS) == []
 
     page.evaluate(CLICK_UNTIL, ["Run", status_is("Training")])
-    assert until(lambda: workers() == others + 2, 10)
+    assert until(lambda: workers(root) == 2, 10)
     page.evaluate(RESTART)
-    assert until(lambda: workers() <= others, 5)
+    assert until(lambda: workers(root) == 0, 5)
