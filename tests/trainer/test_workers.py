@@ -1,6 +1,7 @@
 """Worker processes: the same operations, the same bits, and an orderly end of every run."""
 
 import os
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -104,7 +105,7 @@ def test_the_trace_is_the_plan_on_one_clock():
     run = trainer(METHODS["all"], 2, sgd).fit(batches(), STEPS, evaluate=batches()[:1])
     lists = run.plan.lists(STEPS)
     for i in range(STAGES):
-        assert list(run.trace.operations(i)) == lists[i]
+        assert run.trace.operations(i) == lists[i]
     starts = {(e.stage, e.kind, e.index): e.start for e in run.trace.events}
     for e in run.trace.events:
         neighbour = {"F": e.stage - 1, "B": e.stage + 1}.get(e.kind)
@@ -275,8 +276,9 @@ def test_workers_meet_in_a_file_and_talk_over_loopback(unshared, first, tmp_path
     if subprocess.run(["unshare", unshared, "true"], capture_output=True).returncode:
         pytest.skip("needs network namespaces")
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
+    command = f"{first} && exec {shlex.quote(sys.executable)} script.py"
     done = subprocess.run(
-        ["unshare", unshared, "sh", "-c", f"{first} && exec {sys.executable} script.py"],
+        ["unshare", unshared, "sh", "-c", command],
         cwd=tmp_path, capture_output=True, text=True, timeout=100,
     )  # fmt: skip
     assert done.stdout == "done 5\n", done.stderr
