@@ -7,11 +7,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import __version__
 from .errors import PipelineError
 from .reproduce import command as reproduction
+
+if TYPE_CHECKING:
+    from .trainer.run import Run
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -184,6 +187,17 @@ def train(args: argparse.Namespace, _: list[str]) -> int:
     if run is None:
         raise KeyboardInterrupt
     print(f"{args.task}, {method}: {run.status}" + (f" ({run.note})" if run.note else ""))
+    _print_run(run)
+    if args.save:
+        run.save(args.save)
+    if args.trace:
+        run.save_trace(args.trace)
+    if args.json:
+        _print_json("train", args, [record(run, name, args.seed)])
+    return 0
+
+
+def _print_run(run: Run) -> None:
     if run.diverged:
         step, stage, what = run.diverged
         print(f"diverged at step {step + 1}, stage {stage + 1}: {what}")
@@ -196,13 +210,6 @@ def train(args: argparse.Namespace, _: list[str]) -> int:
     if u.measured:
         print(f"measured per worker: {', '.join(f'{m:.3f}' for m in u.measured)}")
     print(f"{run.steps} steps in {run.seconds:.1f} s; {run.config['placement']}")
-    if args.save:
-        run.save(args.save)
-    if args.trace:
-        run.save_trace(args.trace)
-    if args.json:
-        _print_json("train", args, [record(run, name, args.seed)])
-    return 0
 
 
 def _check_folder(option: str, path: str | None) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..plan.ops import Op
 from . import checkpoint
 from .checkpoint import State
 from .evaluation import Evaluation
@@ -48,15 +47,6 @@ class Fit:
             trainer.blueprint.loss, device, starves_on_one_sample(trainer.layers), trainer.used,
             self.sandbox.outside, keep,
         )  # fmt: skip
-
-    @property
-    def spans(self) -> list[range]:
-        """The steps, cut where the pipe drains for a checkpoint."""
-        return self.plan.spans(self.last)
-
-    def operations(self, stage: int, span: range) -> Iterator[Op]:
-        """One stage's list for the steps of a span."""
-        return self.plan.span(stage, span, self.last)
 
     def drained(self, step: int, state: Callable[[], State]) -> None:
         """The pipe is empty after `step` steps: write a checkpoint if one is due."""

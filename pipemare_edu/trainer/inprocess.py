@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..plan.clock import Event
 from .blueprint import Built
 from .checkpoint import collect
 from .fit import Fit
@@ -20,15 +17,7 @@ class InProcess:
         interpreter.losses = fit.run.losses
         for stage in built[0]:
             stage.reset(fit.plan.first, fit.run.trace.full_from)
-        self._events = self._all_events()
-
-    def _all_events(self) -> Iterator[Event]:
-        fit, run = self.fit, self.interpreter
-        for span in fit.spans:
-            yield from run.events([fit.operations(s.index, span) for s in self.built[0]])
-            if run.end <= span.stop:
-                return
-            self.drained(span.stop)
+        self._events = interpreter.follow(fit.plan, fit.last, self.drained)
 
     def drained(self, step: int) -> None:
         """Nothing is in flight after `step` steps."""

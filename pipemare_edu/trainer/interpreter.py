@@ -27,6 +27,7 @@ from .links import Links
 from .methods import Method
 from .probe import Probe
 from .progress import Progress
+from .run import Plan
 from .stage import Stage
 from .stepping import step_together
 from .updates import StageOptimizer, clip, squared_norm
@@ -102,6 +103,15 @@ class Interpreter:
                 yield from self._update(standing)
             elif not self.links.wait():
                 raise ScheduleError(self._deadlock())
+
+    def follow(self, plan: Plan, last: int, drained: Callable[[int], None]) -> Iterator[Event]:
+        """Run the hosted stages' part of a plan up to step `last`; `drained` is called with the
+        steps done wherever the pipe is empty between two spans, and at the end."""
+        for span in plan.spans(last):
+            yield from self.events([plan.span(s.index, span, last) for s in self._stages])
+            if self.end <= span.stop:
+                return
+            drained(span.stop)
 
     def _left(self) -> bool:
         """Is there anything left to do, after what other processes have said?"""

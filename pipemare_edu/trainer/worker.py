@@ -15,8 +15,8 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from time import perf_counter
@@ -109,7 +109,8 @@ class Worker:
         self.interpreter = job.interpreter(built, self.feed, self.links)
         self._tell("ready", None)
         with Sandbox(device):
-            for event in self._all_events(self.interpreter, built):
+            drained = partial(self._drained, built)
+            for event in self.interpreter.follow(job.plan, job.last, drained):
                 self._events.append(event)
                 if len(self._events) >= REPORT_EVENTS or event.end > self._due:
                     self._report()
@@ -133,21 +134,15 @@ class Worker:
             shutil.rmtree(self._folder, ignore_errors=True)
         return links
 
-    def _all_events(self, interpreter: Interpreter, built: Built) -> Iterator[Event]:
-        plan, last = self.job.plan, self.job.last
-        for span in plan.spans(last):
-            yield from interpreter.events([plan.span(i, span, last) for i in self.job.hosted])
-            if interpreter.end <= span.stop:
-                return
-            if plan.drains(span.stop):
-                self._report()
-                self._tell("drained", (span.stop, collect(*built).encode()))
+    def _drained(self, built: Built, step: int) -> None:
+        if self.job.plan.drains(step):
+            self._report()
+            self._tell("drained", (step, collect(*built).encode()))
 
     def _idle(self) -> None:
         """While there is nothing to do: nothing stays untold for long."""
-        run = self.interpreter
-        if run is not None and self._events and perf_counter() - run.began > self._due:
-            self._report()
+        if self._events:
+            self._breathe()
 
     def _breathe(self) -> None:
         """Inside a long operation: a report now and then, even with nothing in it."""
