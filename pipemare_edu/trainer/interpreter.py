@@ -275,7 +275,7 @@ class Interpreter:
         for i, mine in gradients.items():
             squares[i] = squared_norm(mine)
         if self.method.synchronous:
-            squares = self.links.totals(squares).sum().expand(self.count)
+            squares = sum(self.links.everybody(squares)).sum().expand(self.count)
         for i, mine in gradients.items():
             clip(mine, float(squares[i].sqrt()), limit)
 

@@ -6,8 +6,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torch import Tensor
-
 
 class Links:
     """The links of the stages that one process hosts, all of them inside it.
@@ -53,7 +51,6 @@ class Links:
     def end_at(self, end: int) -> None:
         """Tell the other processes that the run ends before minibatch `end`."""
 
-    def totals(self, values: Tensor) -> Tensor:
-        """Fill in the other processes' stages: `values` holds one number per stage, zero for
-        those that are not hosted here."""
-        return values
+    def everybody(self, mine: Any) -> list[Any]:
+        """What every process has, by its rank; all of them call this at the same point."""
+        return [mine]

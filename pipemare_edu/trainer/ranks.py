@@ -42,12 +42,12 @@ class Ranks:
                 self._here = self._start()
             if not self._here.advance(until):
                 return False
+            self._exchange(self._here)
             self._here.links.close()
         except BaseException as error:
             if self._here is not None:
                 self._here.links.fail(f"{error} (worker {self.placement.rank})")
             raise
-        self._exchange(self._here)
         return True
 
     def _start(self) -> Hosted:
@@ -95,7 +95,7 @@ class Ranks:
             "trace": run.trace.shifted(here.interpreter.began + _offset(here.links.device)),
             "state": collect(*here.built).encode(),
         }
-        self._all = gathered(told)
+        self._all = here.links.everybody(told)
 
     def finish(self, drained: bool) -> str:
         if not drained or not self._all:
@@ -127,16 +127,9 @@ class Hosted(InProcess):
 
     def drained(self, step: int) -> None:
         if self.fit.plan.drains(step):
-            parts = gathered(collect(*self.built).encode())
+            parts = self.links.everybody(collect(*self.built).encode())
             if self.links.rank == 0:
                 self.fit.drained(step, lambda: checkpoint.merge(map(State.decode, parts)))
-
-
-def gathered(what: Any) -> list[Any]:
-    """What every rank has, on every rank."""
-    everything: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(everything, what)
-    return everything
 
 
 def _offset(device: torch.device) -> float:

@@ -15,12 +15,14 @@ passes on the minibatch at which it ends.
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from datetime import timedelta
 from queue import Empty, SimpleQueue
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import torch
@@ -37,6 +39,8 @@ NEVER = timedelta(days=365)
 _OUTSTANDING = 64  # sends whose buffers are held before the oldest is waited for
 _STOP = "S"  # the run ends before minibatch `index`
 _FAIL = "!"  # this worker fails, with the text of its error
+_SHARE = "A"  # what `everybody` passes on
+_ALIVE = "L"  # nothing but a sign of life: who waits for another must not be taken for lost
 _END = "X"  # the last message of a wire, once for each receive that is posted ahead
 _LAST_WORDS = timedelta(seconds=1)  # how long a worker that fails waits for them to leave
 _PATIENCE = 0.05  # seconds between two looks at what else there is to do while waiting
@@ -189,6 +193,8 @@ class Wires(Links):
         super().__init__([i for i, home in enumerate(homes) if home == rank])
         self.rank, self.homes, self.device = rank, homes, device
         self.idle, self.breathing = idle, breathing
+        self._pulse = timeout.total_seconds() / 4
+        self._pulsed = perf_counter()
         self._arrivals = SimpleQueue() if arrivals is None else arrivals
         self._out: dict[int, Outgoing] = {}
         self._in: list[Incoming] = []
@@ -203,6 +209,7 @@ class Wires(Links):
     def _connect(self, peer: int, out: Pair, back: Pair, to_stage: int) -> None:
         """Wires to and from a neighbour; what comes from it is for stage `to_stage`."""
         self._out[peer] = Outgoing(peer, out, self.device)
+        self._queues[_SHARE, peer] = deque()
 
         def arrived(header: Header | BaseException, value: Value) -> None:
             self._arrivals.put(lambda: self._take(header, value, to_stage, peer))
@@ -217,8 +224,9 @@ class Wires(Links):
         elif header.kind == _FAIL:
             assert isinstance(value, Tensor)
             raise LinkLost(bytes(value.tolist()).decode())
-        else:
-            super().put(header.kind, stage, header.index, value)
+        elif header.kind != _ALIVE:
+            to = peer if header.kind == _SHARE else stage
+            super().put(header.kind, to, header.index, value)
 
     def _lost(self, peer: int, error: BaseException) -> LinkLost:
         first = self.homes.index(peer)
@@ -249,16 +257,26 @@ class Wires(Links):
 
     def fail(self, text: str) -> None:
         """Tell the neighbours why this worker fails, as far as they can still be told."""
-        data = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
         for wire in self._out.values():
             with suppress(RuntimeError):
-                wire.send(_FAIL, 0, data)
+                wire.send(_FAIL, 0, self._bytes(text.encode()))
                 wire.flush(_LAST_WORDS)
+
+    def _bytes(self, data: bytes) -> Tensor:
+        return torch.frombuffer(bytearray(data), dtype=torch.uint8).to(self.device)
 
     def breathe(self) -> None:
         self.breathing()
+        self._show_life()
+
+    def _show_life(self) -> None:
+        if perf_counter() - self._pulsed > self._pulse:
+            self._pulsed = perf_counter()
+            for peer in self._out:
+                self._send(peer, _ALIVE, 0, ())
 
     def poll(self) -> None:
+        self._show_life()
         while not self._arrivals.empty():
             self._arrivals.get()()
 
@@ -273,6 +291,7 @@ class Wires(Links):
                     try:
                         action = self._arrivals.get(timeout=_PATIENCE)
                     except Empty:
+                        self._show_life()
                         continue
                 break
         finally:
@@ -281,13 +300,26 @@ class Wires(Links):
         self.poll()
         return True
 
-    def totals(self, values: Tensor) -> Tensor:
-        summed = values.to(self.device)
-        try:
-            dist.all_reduce(summed)
-        except RuntimeError as error:
-            raise LinkLost(f"worker {self.rank} lost another one ({error})") from error
-        return summed.cpu()
+    def everybody(self, mine: Any) -> list[Any]:
+        """Along the wires, so that whoever goes away meanwhile is named by a neighbour: what the
+        workers have travels down to worker 0, and all of it back up."""
+        last = max(self.homes)
+        above = [] if self.rank == last else self._await(self.rank + 1)
+        everything = [mine, *above]
+        if self.rank > 0:
+            self._pass(self.rank - 1, everything)
+            everything = self._await(self.rank - 1)
+        if self.rank < last:
+            self._pass(self.rank + 1, everything)
+        return everything
+
+    def _pass(self, peer: int, what: Any) -> None:
+        self._send(peer, _SHARE, 0, self._bytes(pickle.dumps(what)))
+
+    def _await(self, peer: int) -> Any:
+        while not self.ready(_SHARE, peer, 0):
+            self.wait()
+        return pickle.loads(self.get(_SHARE, peer).cpu().numpy())
 
     def close(self) -> None:
         """Finish every wire in order; nothing of this run stays under way."""
