@@ -90,9 +90,10 @@ class Interpreter:
             for stage, ops, optimizer in zip(self._stages, lists, self._optimizers, strict=True)
         ]
         self._shorten()
+        forth = False
         while self._left():
-            moved = False
-            for row in self._rows:
+            moved, forth = False, not forth
+            for row in self._rows if forth else reversed(self._rows):  # as F goes, then as B does
                 while (op := row.op) is not None and op.kind != "U" and self._ready(row, op):
                     yield self._perform(row, op)
                     moved = True

@@ -31,14 +31,14 @@ def step_together(steps: Mapping[StageOptimizer, int]) -> None:
     for o in steps:
         if o.scheduler is not None:
             setattr(o.optimizer, "_opt_called", True)  # noqa: B010  else the scheduler warns that no step was taken
-            with _at(o, steps):
+            with _At(o, steps):
                 o.scheduler.step()
 
 
 def _factors(steps: Mapping[StageOptimizer, int]) -> list[tuple[StageOptimizer, float]]:
     out = []
     for o, step in steps.items():
-        with _at(o, steps):
+        with _At(o, steps):
             out.append((o, o.rate(step)))
     return out
 
@@ -49,21 +49,28 @@ def _step(steps: Mapping[StageOptimizer, int]) -> None:
     together: dict[tuple[type[Optimizer], int], list[StageOptimizer]] = {}
     for o in steps:
         if o.alone:
-            with _at(o, steps):
+            with _At(o, steps):
                 o.optimizer.step()
         else:
             together.setdefault((type(o.optimizer), steps[o]), []).append(o)
     for (kind, _), members in together.items():
-        with _at(members[0], steps):
+        with _At(members[0], steps):
             kind.step(_leader([m.optimizer for m in members]))
 
 
-@contextmanager
-def _at(o: StageOptimizer, steps: Mapping[StageOptimizer, int]) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        raise StageError(o.stage, "U", steps[o], error) from error
+class _At:
+    """Names the stage and step of whatever its optimizer raises (a generator's context would cost
+    more than what it surrounds)."""
+
+    def __init__(self, o: StageOptimizer, steps: Mapping[StageOptimizer, int]) -> None:
+        self.o, self.steps = o, steps
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Exception):
+            raise StageError(self.o.stage, "U", self.steps[self.o], error) from error
 
 
 def _leader(members: Sequence[Optimizer]) -> Optimizer:
