@@ -8,6 +8,7 @@ STAMP := .venv/installed
 REPORTS := build/reports
 NBVAL := --nbval-current-env --nbval-cell-timeout=120
 STRICT := --nbval --nbval-sanitize-with=tests/notebooks/sanitize.cfg
+TWICE := -n 2 --dist loadfile
 QUIETLY := PIPEMARE_EDU_PROFILE=ci PLOTLY_RENDERER=plotly_mimetype
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -43,10 +44,11 @@ lint: $(STAMP)
 
 test: lint
 	@rm -rf $(REPORTS)
-	$(PY) -m pytest --junitxml=$(REPORTS)/tests.xml tests
-	$(QUIETLY) $(PY) -m pytest --nbval-lax $(NBVAL) --junitxml=$(REPORTS)/notebooks.xml \
-	    notebooks/*.ipynb
-	$(QUIETLY) PIPEMARE_EDU_STRICT=1 $(PY) -m pytest $(STRICT) $(NBVAL) \
+	$(PY) -m pytest $(TWICE) -m "not alone" --junitxml=$(REPORTS)/tests.xml tests
+	$(PY) -m pytest -m alone --junitxml=$(REPORTS)/alone.xml tests
+	$(QUIETLY) $(PY) -m pytest $(TWICE) --nbval-lax $(NBVAL) \
+	    --junitxml=$(REPORTS)/notebooks.xml notebooks/*.ipynb
+	$(QUIETLY) PIPEMARE_EDU_STRICT=1 $(PY) -m pytest $(TWICE) $(STRICT) $(NBVAL) \
 	    --junitxml=$(REPORTS)/solutions.xml notebooks/solutions/*.ipynb
 
 # Both versions of every lesson, executed, from its one source.

@@ -124,9 +124,9 @@ def test_hundreds_of_operations_take_milliseconds_and_tens_of_kilobytes():
     assert 450 < sum(map(len, timeline.events)) < 550
 
     def once():
-        start = time.perf_counter()
+        start = time.process_time()
         spec = gantt(timeline).to_json()
-        return time.perf_counter() - start, len(spec)
+        return time.process_time() - start, len(spec)
 
     seconds, sizes = zip(*(once() for _ in range(5)), strict=True)
     assert min(seconds) < 0.05

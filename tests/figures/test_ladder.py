@@ -167,9 +167,9 @@ def test_message_and_description():
 def test_hundreds_of_operations_take_milliseconds_and_tens_of_kilobytes():
     timeline = paper("lockstep", 8, 2, 13)
     assert 500 < sum(map(len, timeline.events)) < 550
-    start = time.perf_counter()
+    start = time.process_time()
     spec = ladder(timeline, (0, "F15")).to_json()
-    assert time.perf_counter() - start < 0.2 and len(spec) < 90_000
+    assert time.process_time() - start < 0.2 and len(spec) < 90_000
 
 
 def test_no_events_is_an_error():

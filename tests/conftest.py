@@ -1,0 +1,32 @@
+"""Which tests run by themselves: those that need both cores, or that look at the clock.
+
+`make test` runs all others two at a time, a file at a time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+ALONE = {
+    HERE / name
+    for name in (
+        "browser",
+        "lessons/test_grade.py",
+        "models/test_timed.py",
+        "reproduce/test_study.py",
+        "test_bench.py",
+        "test_lab.py",
+        "trainer/test_failures.py",
+        "trainer/test_torchrun.py",
+        "trainer/test_workers.py",
+    )
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if ALONE & {item.path, item.path.parent}:
+            item.add_marker("alone")
