@@ -224,14 +224,14 @@ def compare(args: argparse.Namespace, _: list[str]) -> int:
     from . import tasks
     from .compare import LEGEND, methods_for, table
     from .compare import compare as runs
-    from .doctor import cpus
+    from .runs import jobs_here
     from .trainer.registry import method_names
 
     options = _options(args)
     names = method_names() if args.methods is None else args.methods
     methods = methods_for(args.task, names, options, _depth(args.depth))
     order = [name for name, _ in methods]
-    jobs = args.jobs or max(1, int(cpus()))
+    jobs = args.jobs or jobs_here()
     records = []
     total = len(methods) * args.seeds
     coming = runs(args.task, methods, args.seeds, jobs, **options)
