@@ -50,14 +50,21 @@ def build(lesson: str) -> list[str]:
     return problems
 
 
-def execute(book: Any, strict: bool) -> float:
+def execute(book: Any, strict: bool, **there: str) -> float:
     """Run a notebook in place, in the ci profile and on one core; returns the processor seconds it
-    took, which do not depend on what else the machine does."""
-    env = os.environ | {
-        "PIPEMARE_EDU_PROFILE": "ci",
-        "PIPEMARE_EDU_STRICT": "1" if strict else "0",
-        "PLOTLY_RENDERER": "plotly_mimetype",
-    }
+    took, which do not depend on what else the machine does.
+
+    there  environment variables of its kernel
+    """
+    env = (
+        os.environ
+        | {
+            "PIPEMARE_EDU_PROFILE": "ci",
+            "PIPEMARE_EDU_STRICT": "1" if strict else "0",
+            "PLOTLY_RENDERER": "plotly_mimetype",
+        }
+        | there
+    )
     client = NotebookClient(
         book,
         timeout=CELL_SECONDS,
