@@ -1,4 +1,4 @@
-"""python -m pipemare_edu train | compare | reproduce | bench | grade | doctor | lab"""
+"""python -m pipemare_edu train | compare | reproduce | bench | grade | doctor | lessons | lab"""
 
 from __future__ import annotations
 
@@ -71,6 +71,9 @@ def parser() -> argparse.ArgumentParser:
     reproduction.add(commands, _count)
     commands.add_parser("grade", help="run saved notebooks: a CSV of verdicts", add_help=False)
     commands.add_parser("doctor", help="what this machine has, and what works on it")
+    copy = commands.add_parser("lessons", help="a copy of the lessons, up to date; yours stay")
+    copy.add_argument("folder", nargs="?", help="where it is (./pipemare_lessons)")
+    copy.add_argument("--reset", metavar="LESSON", nargs="+", default=[], help="number or file")
     commands.add_parser("lab", help="open the lessons in JupyterLab", add_help=False)
     return top
 
@@ -288,6 +291,18 @@ def doctor(args: argparse.Namespace, _: list[str]) -> int:
     return 0
 
 
+def lessons(args: argparse.Namespace, _: list[str]) -> int:
+    from pathlib import Path
+
+    from .handout import hand_out, reset, said
+    from .lab import copy_in
+
+    folder = Path(args.folder) if args.folder else copy_in(Path.cwd())
+    changes = hand_out(folder) + [reset(folder, lesson) for lesson in args.reset]
+    print("\n".join(said(changes)) or f"{folder} is up to date")
+    return 0
+
+
 def lab(args: argparse.Namespace, rest: list[str]) -> int:
     from .lab import main as open_lab
 
@@ -301,6 +316,7 @@ COMMANDS = {
     "bench": bench,
     "grade": grade,
     "doctor": doctor,
+    "lessons": lessons,
     "lab": lab,
 }
 
