@@ -24,7 +24,6 @@ from pathlib import Path
 
 from . import __version__
 from .trainer.files import write_atomically
-from .trainer.registry import unknown
 
 HERE = Path(__file__).resolve().parent
 PACKAGED = HERE / "notebooks"  # in an installed wheel only: a checkout has them at its top
@@ -69,7 +68,7 @@ def reset(target: Path, lesson: str) -> Change:
     books = [name for name in _names() if name.endswith(".ipynb") and "/" not in name]
     found = [n for n in books if lesson in (n, n.removesuffix(".ipynb"), n.partition("_")[0])]
     if not found:
-        raise ValueError(unknown("lesson", lesson, books))
+        raise ValueError(f"there is no lesson {lesson!r}; there are {', '.join(books)}")
     mine, new = target / found[0], (lessons() / found[0]).read_bytes()
     if not os.path.lexists(mine) or _digest(mine) == hashlib.sha256(new).hexdigest():
         raise ValueError(f"{mine} is as it was handed out: there is nothing to reset")

@@ -148,7 +148,7 @@ def test_reset_keeps_the_learners_notebook_beside_the_pristine_one(mine: Path) -
 def test_reset_refuses_what_it_cannot_do(mine: Path) -> None:
     with pytest.raises(ValueError, match="nothing to reset"):
         handout.reset(mine, "01")
-    with pytest.raises(ValueError, match="unknown lesson '77'"):
+    with pytest.raises(ValueError, match="there is no lesson '77'; there are 01.ipynb"):
         handout.reset(mine, "77")
     assert texts(mine) == LESSONS
 

@@ -32,6 +32,7 @@ from .source import lessons
 
 LIMIT = 1 << 30
 BETWEEN = 0.05  # seconds between two looks
+PATIENCE = 600  # seconds for a cell: a busy machine is no error here
 MEGABYTE = 10**6
 MARKS = "<!-- from python -m pipemare_edu.lessons.cost -->", "<!-- to here -->"
 HEAD = "| lesson | processor | peak memory | processes | measured |\n|---|---|---|---|---|\n"
@@ -127,7 +128,7 @@ def run(book: Any, limit: int = LIMIT) -> Cost:
     if the kernel is the one killed."""
     there = {"PIPEMARE_EDU_PROFILE": "binder", "CPU_LIMIT": "1.0", "MEM_LIMIT": str(limit)}
     with Watch(limit) as watch:
-        seconds = execute(book, strict=False, **there)
+        seconds = execute(book, strict=False, there=there, patience=PATIENCE)
     return Cost(seconds, watch.peak, watch.processes)
 
 
