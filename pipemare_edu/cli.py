@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
     many.add_argument("--seeds", type=_count, default=3, help="seeds 0, 1, ... (3)")
     many.add_argument("--jobs", type=_count, help="runs side by side (as many as cores)")
     bench = commands.add_parser("bench", help="measure what the engines cost")
-    bench.add_argument("what", choices=["engine", "pipeline", "startup", "gpu"])
+    bench.add_argument("what", choices=["engine", "pipeline", "startup", "imports", "gpu"])
     bench.add_argument("--rounds", type=_count, default=9, help="alternated rounds (9)")
     bench.add_argument("--json", action="store_true", help="end with one JSON line")
     reproduction.add(commands, _count)
