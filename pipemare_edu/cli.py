@@ -1,4 +1,4 @@
-"""python -m pipemare_edu train | compare | reproduce | bench | grade | doctor | lab"""
+"""python -m pipemare_edu train | compare | reproduce | bench | grade | doctor | lessons | lab"""
 
 from __future__ import annotations
 
@@ -65,12 +65,15 @@ def parser() -> argparse.ArgumentParser:
     many.add_argument("--seeds", type=_count, default=3, help="seeds 0, 1, ... (3)")
     many.add_argument("--jobs", type=_count, help="runs side by side (as many as cores)")
     bench = commands.add_parser("bench", help="measure what the engines cost")
-    bench.add_argument("what", choices=["engine", "pipeline", "startup", "gpu"])
+    bench.add_argument("what", choices=["engine", "pipeline", "startup", "imports", "gpu"])
     bench.add_argument("--rounds", type=_count, default=9, help="alternated rounds (9)")
     bench.add_argument("--json", action="store_true", help="end with one JSON line")
     reproduction.add(commands, _count)
     commands.add_parser("grade", help="run saved notebooks: a CSV of verdicts", add_help=False)
     commands.add_parser("doctor", help="what this machine has, and what works on it")
+    copy = commands.add_parser("lessons", help="a copy of the lessons, up to date; yours stay")
+    copy.add_argument("folder", nargs="?", help="where it is (./pipemare_lessons)")
+    copy.add_argument("--reset", metavar="LESSON", nargs="+", default=[], help="number or file")
     commands.add_parser("lab", help="open the lessons in JupyterLab", add_help=False)
     return top
 
@@ -224,14 +227,14 @@ def compare(args: argparse.Namespace, _: list[str]) -> int:
     from . import tasks
     from .compare import LEGEND, methods_for, table
     from .compare import compare as runs
-    from .doctor import cpus
+    from .runs import jobs_here
     from .trainer.registry import method_names
 
     options = _options(args)
     names = method_names() if args.methods is None else args.methods
     methods = methods_for(args.task, names, options, _depth(args.depth))
     order = [name for name, _ in methods]
-    jobs = args.jobs or max(1, int(cpus()))
+    jobs = args.jobs or jobs_here()
     records = []
     total = len(methods) * args.seeds
     coming = runs(args.task, methods, args.seeds, jobs, **options)
@@ -288,6 +291,18 @@ def doctor(args: argparse.Namespace, _: list[str]) -> int:
     return 0
 
 
+def lessons(args: argparse.Namespace, _: list[str]) -> int:
+    from pathlib import Path
+
+    from .handout import hand_out, reset, said
+    from .lab import copy_in
+
+    folder = Path(args.folder) if args.folder else copy_in(Path.cwd())
+    changes = hand_out(folder) + [reset(folder, lesson) for lesson in args.reset]
+    print("\n".join(said(changes)) or f"{folder} is up to date")
+    return 0
+
+
 def lab(args: argparse.Namespace, rest: list[str]) -> int:
     from .lab import main as open_lab
 
@@ -301,6 +316,7 @@ COMMANDS = {
     "bench": bench,
     "grade": grade,
     "doctor": doctor,
+    "lessons": lessons,
     "lab": lab,
 }
 

@@ -15,7 +15,8 @@ import shutil
 import subprocess
 import sys
 from importlib import metadata
-from pathlib import Path
+
+from .limits import cpus, memory
 
 # The versions that were tried together; constraints.txt pins the same ones (a test compares).
 TRIED = {
@@ -29,7 +30,6 @@ TRIED = {
 PYTHONS = ((3, 11), (3, 13))
 NEEDED_BYTES = 1 << 30  # a lesson stays under 700 MB, and JupyterLab wants its share
 
-_CGROUP = Path("/sys/fs/cgroup")
 _NOTEBOOKS = {  # where, by an environment variable that only it sets; the first match counts
     "Colab": ("COLAB_RELEASE_TAG", "COLAB_GPU"),
     "Binder": ("BINDER_SERVICE_HOST", "BINDER_LAUNCH_HOST", "BINDER_REPO_URL"),
@@ -79,32 +79,6 @@ def text() -> str:
     lines = [f"{topic:<11} {value}" for topic, value in report().items()]
     found = problems()
     return "\n".join([*lines, "", *(found or ["Everything this course needs is here."])])
-
-
-def cpus() -> float:
-    """CPU cores we may really use: the least of affinity, cgroup quota and CPU_LIMIT."""
-    usable = [float(os.cpu_count() or 1)]
-    if hasattr(os, "sched_getaffinity"):
-        usable.append(float(len(os.sched_getaffinity(0))))
-    first = _words(_CGROUP / "cpu/cpu.cfs_quota_us") + _words(_CGROUP / "cpu/cpu.cfs_period_us")
-    for quota in (_words(_CGROUP / "cpu.max"), first):  # cgroup v2 and v1: amount, period
-        if len(quota) == 2 and _number(quota[0]) > 0:
-            usable.append(_number(quota[0]) / _number(quota[1]))
-    limit = _number(os.environ.get("CPU_LIMIT", ""))
-    return min([*usable, limit] if limit > 0 else usable)
-
-
-def memory() -> int | None:
-    """Bytes we may really use: the least of the machine's, cgroup's and MEM_LIMIT; None if nobody
-    says."""
-    said = [os.environ.get("MEM_LIMIT", "")]
-    for name in ("memory.max", "memory/memory.limit_in_bytes"):
-        said += _words(_CGROUP / name)
-    limits = [int(_number(word)) for word in said if 0 < _number(word) < 1 << 60]
-    total = _words(Path("/proc/meminfo"))[:2]  # MemTotal: <n> kB
-    if len(total) == 2 and total[0] == "MemTotal:":
-        limits.append(int(total[1]) * 1024)
-    return min(limits, default=None)
 
 
 def gpu() -> str:
@@ -170,20 +144,6 @@ def _version(name: str) -> str | None:
 
 def _judged_python() -> str:
     return "as tried" if PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1] else "tried: 3.11-3.13"
-
-
-def _words(path: Path) -> list[str]:
-    try:
-        return path.read_text().split()
-    except OSError:
-        return []
-
-
-def _number(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        return 0.0
 
 
 def _gigabytes(count: int | None) -> str:

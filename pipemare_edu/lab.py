@@ -8,36 +8,24 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .trainer.files import write_atomically
+from . import handout
 
 SETTINGS = Path(__file__).resolve().parent  # JupyterLab looks for labconfig/ in it
-PACKAGED = SETTINGS / "notebooks"  # in an installed wheel only: a checkout has them at its top
 COPY = "pipemare_lessons"
 
 
 def folder(start: Path) -> Path:
     """What JupyterLab opens when it is started in `start`: with an installed wheel, the copy of
     its lessons there; in a checkout, its notebooks; else `start`."""
-    if PACKAGED.is_dir():
-        return copied(PACKAGED, start if start.name == COPY else start / COPY)
+    if handout.PACKAGED.is_dir():
+        return copy_in(start)
     notebooks = start / "notebooks"
     return notebooks if notebooks.is_dir() else start
 
 
-def copied(lessons: Path, target: Path) -> Path:
-    """`target`, with every file of `lessons` that it lacks: what is there is a learner's work, and
-    stays.  ValueError where nothing can be written."""
-    try:
-        for file in sorted(path for path in lessons.rglob("*") if path.is_file()):
-            mine = target / file.relative_to(lessons)
-            if not os.path.lexists(mine):
-                write_atomically(mine, file.read_bytes())
-    except OSError as error:
-        raise ValueError(
-            f"the lessons cannot be copied to {target} ({error.strerror}): start from a folder in "
-            "which you may write"
-        ) from error
-    return target
+def copy_in(start: Path) -> Path:
+    """Where a learner's copy of the lessons is, for a command given in `start`."""
+    return start if start.name == COPY else start / COPY
 
 
 def can_open_browser() -> bool:
@@ -66,9 +54,13 @@ def arguments(argv: Sequence[str]) -> list[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run JupyterLab in this process until it is stopped; it prints its address with the token."""
+    """Run JupyterLab in this process until it is stopped; it prints its address with the token.
+    The copy that a wheel's learner works in is brought up to date before."""
     from jupyterlab.labapp import LabApp
 
+    if handout.PACKAGED.is_dir():
+        for line in handout.said(handout.hand_out(folder(Path.cwd()))):
+            print(line, file=sys.stderr)
     paths = [str(SETTINGS), os.environ.get("JUPYTER_CONFIG_PATH", "")]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, paths))
     if os.name == "posix":

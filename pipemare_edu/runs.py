@@ -15,12 +15,15 @@ from typing import Any, NamedTuple
 import cloudpickle
 
 from .errors import PipelineError
+from .limits import processes
 from .trainer.methods import Method
 from .trainer.run import Run
 from .training import prepare
 
 Record = dict[str, Any]
 Reports = Generator[tuple[int, "float | Record"], None, None]
+
+RUN_BYTES = 400 << 20  # of a process with torch that trains one of the small tasks
 
 
 def record(run: Run, method: str, seed: int) -> Record:
@@ -64,6 +67,11 @@ class Work(NamedTuple):
     method: Method
     seed: int
     options: dict[str, Any]
+
+
+def jobs_here() -> int:
+    """How many runs fit side by side here."""
+    return processes(each=RUN_BYTES)
 
 
 def side_by_side(work: Sequence[Work], jobs: int) -> Reports:

@@ -10,13 +10,12 @@ import socket
 import subprocess
 import sys
 import time
-import tomllib
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
-import yaml
+from agreement import pins, project
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -27,58 +26,12 @@ TOP_LEVEL = set(
     CONTRIBUTING.md INSTRUCTOR.md""".split()
 )
 SET_UP_FILES = """pyproject.toml constraints.txt Makefile environment.yml binder/environment.yml
-    binder/postBuild .ci/run""".split()
-CONDA_TO_PYPI = {"pytorch-cpu": "torch"}
-
-
-def project() -> dict:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-
-
-def pins() -> dict[str, str]:
-    """constraints.txt as {name: version}; a line that is not name==version is an error."""
-    text = (ROOT / "constraints.txt").read_text()
-    lines = (line.partition("#")[0].strip() for line in text.splitlines())
-    pairs = [re.fullmatch(r"([\w.-]+)==([\w.]+)", line) for line in lines if line]
-    assert all(pairs), "a line of constraints.txt does not read name==version"
-    return {canonicalize_name(pair[1]): pair[2] for pair in pairs if pair}
-
-
-def environment() -> dict[str, str]:
-    """environment.yml as {name on the package index: version}, python and pip aside."""
-    listed = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
-    conda = [line.split("=") for line in listed if isinstance(line, str)]
-    pip = [line.split("==") for part in listed if isinstance(part, dict) for line in part["pip"]]
-    named = {CONDA_TO_PYPI.get(name, name): version for name, *version in conda + pip}
-    return {
-        canonicalize_name(name): version[0] if version else "not pinned"
-        for name, version in named.items()
-        if name not in ("python", "pip")
-    }
-
-
-def test_environment_files_are_equal() -> None:
-    root, binder = ROOT / "environment.yml", ROOT / "binder" / "environment.yml"
-    assert root.read_bytes() == binder.read_bytes()
-
-
-def test_environment_agrees_with_constraints_and_dependencies() -> None:
-    pinned, listed = pins(), environment()
-    assert listed == {name: pinned.get(name) for name in listed}
-    needed = {canonicalize_name(Requirement(line).name) for line in project()["dependencies"]}
-    assert needed <= set(listed)
-
-
-def test_constraints_satisfy_pyproject() -> None:
-    pinned, extras = pins(), project()["optional-dependencies"].values()
-    for line in project()["dependencies"] + [line for extra in extras for line in extra]:
-        need = Requirement(line)
-        assert need.specifier.contains(pinned[canonicalize_name(need.name)]), line
+    binder/postBuild binder/start .ci/run .ci/binder""".split()
 
 
 def test_constraints_name_everything_that_a_set_up_installs() -> None:
     """Walks what the installed package needs here; torch pins its own CUDA packages."""
-    pinned, seen = pins(), set()
+    pinned, seen = pins(ROOT), set()
     todo = [("pipemare-edu", "test")]
     while todo:
         item = todo.pop()
@@ -95,7 +48,7 @@ def test_constraints_name_everything_that_a_set_up_installs() -> None:
 
 
 def test_torch_is_pinned_to_a_plain_release() -> None:
-    assert pins()["torch"] == "2.13.0"
+    assert pins(ROOT)["torch"] == "2.13.0"
 
 
 @pytest.mark.parametrize("name", SET_UP_FILES)
@@ -106,7 +59,7 @@ def test_no_build_tag_and_no_package_index(name: str) -> None:
 
 def test_license_is_mit() -> None:
     assert (ROOT / "LICENSE").read_text().startswith("MIT License")
-    assert project()["license"] == "MIT"
+    assert project(ROOT)["license"] == "MIT"
 
 
 def test_top_level_holds_only_what_it_should() -> None:

@@ -12,7 +12,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -50,17 +50,25 @@ def build(lesson: str) -> list[str]:
     return problems
 
 
-def execute(book: Any, strict: bool) -> float:
+def execute(
+    book: Any, strict: bool, there: Mapping[str, str] | None = None, patience: int = CELL_SECONDS
+) -> float:
     """Run a notebook in place, in the ci profile and on one core; returns the processor seconds it
-    took, which do not depend on what else the machine does."""
-    env = os.environ | {
+    took, which do not depend on what else the machine does.
+
+    there     environment variables of its kernel
+    patience  seconds after which a cell is given up
+    """
+    env = {
+        **os.environ,
         "PIPEMARE_EDU_PROFILE": "ci",
         "PIPEMARE_EDU_STRICT": "1" if strict else "0",
         "PLOTLY_RENDERER": "plotly_mimetype",
+        **(there or {}),
     }
     client = NotebookClient(
         book,
-        timeout=CELL_SECONDS,
+        timeout=patience,
         kernel_name="python3",
         store_widget_state=False,  # megabytes, and of no use without a kernel
         record_timing=False,

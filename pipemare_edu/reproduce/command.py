@@ -88,7 +88,7 @@ def reproduce(args: argparse.Namespace) -> list[Record]:
 
 
 def _study(args: argparse.Namespace) -> tuple[Study, int]:
-    from ..doctor import cpus
+    from ..runs import jobs_here
     from .presets import choose, seeds_from
     from .store import Store
     from .study import Study
@@ -97,7 +97,7 @@ def _study(args: argparse.Namespace) -> tuple[Study, int]:
     seeds = seeds_from(args.seeds) if isinstance(args.seeds, int) else args.seeds or ()
     preset = choose(args.preset, tasks, seeds)
     study = Study(preset, Store(args.out or f"reproduce-{preset.name}"), args.steps, args.device)
-    return study, args.jobs or preset.jobs or max(1, int(cpus()))
+    return study, args.jobs or preset.jobs or jobs_here()
 
 
 def _carry_out(study: Study, running: Any) -> None:

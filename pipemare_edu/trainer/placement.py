@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import torch
 
 from ..checks import whole
-from ..doctor import cpus
+from ..limits import processes
 
 SMALL = 1_000_000  # parameters
 START_SECONDS = 60.0  # how long workers may take to start, however short the time-out
@@ -42,7 +42,7 @@ class Machine:
 def here() -> Machine:
     """This machine."""
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    return Machine(gpus, max(1, int(cpus())), os.name != "nt", os.environ)
+    return Machine(gpus, processes(), os.name != "nt", os.environ)
 
 
 @dataclass(frozen=True)

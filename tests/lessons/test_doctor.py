@@ -17,63 +17,16 @@ PLACES = {name for names in doctor._NOTEBOOKS.values() for name in names}
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A machine without limits and not in a notebook; returns its cgroup folder."""
-    for name in (*PLACES, "CPU_LIMIT", "MEM_LIMIT"):
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with memory enough and not in a notebook."""
+    for name in PLACES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(doctor, "_CGROUP", tmp_path)
-    monkeypatch.setattr(doctor.os, "cpu_count", lambda: 16)
-    monkeypatch.setattr(doctor.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    return tmp_path
-
-
-def write(folder: Path, name: str, text: str) -> None:
-    path = folder / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
+    monkeypatch.setattr(doctor, "memory", lambda: 8 << 30)
 
 
 def test_tried_versions_are_the_pinned_ones() -> None:
     pins = dict(re.findall(r"^([\w.-]+)==(\S+)$", PINS.read_text(), re.MULTILINE))
     assert {name: pins[name] for name in doctor.TRIED} == doctor.TRIED
-
-
-@pytest.mark.parametrize(
-    ("files", "limit", "expected"),
-    [
-        ({}, None, 8),
-        ({"cpu.max": "150000 100000\n"}, None, 1.5),
-        ({"cpu.max": "max 100000\n"}, None, 8),
-        ({"cpu/cpu.cfs_quota_us": "200000", "cpu/cpu.cfs_period_us": "100000"}, None, 2),
-        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None, 8),
-        ({"cpu.max": "400000 100000"}, "1.0", 1),
-        ({}, "lots", 8),
-    ],
-)
-def test_cpus(
-    machine: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    files: dict[str, str],
-    limit: str | None,
-    expected: float,
-) -> None:
-    for name, text in files.items():
-        write(machine, name, text)
-    if limit:
-        monkeypatch.setenv("CPU_LIMIT", limit)
-    assert doctor.cpus() == expected
-
-
-def test_memory(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = doctor.memory()
-    write(machine, "memory.max", "max\n")
-    assert doctor.memory() == whole
-    write(machine, "memory/memory.limit_in_bytes", f"{1 << 63}\n")
-    assert doctor.memory() == whole
-    write(machine, "memory.max", f"{3 << 20}\n")
-    assert doctor.memory() == 3 << 20
-    monkeypatch.setenv("MEM_LIMIT", str(1 << 20))
-    assert doctor.memory() == 1 << 20
 
 
 @pytest.mark.parametrize(
@@ -87,7 +40,7 @@ def test_memory(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_places(
-    machine: Path, monkeypatch: pytest.MonkeyPatch, variable: str, place: str, draws: str
+    machine: None, monkeypatch: pytest.MonkeyPatch, variable: str, place: str, draws: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "ipykernel", doctor)
     monkeypatch.setenv(variable, "something")
@@ -96,7 +49,7 @@ def test_places(
     assert ("Panels may not draw" in "".join(doctor.problems())) == (place in ("Colab", "VS Code"))
 
 
-def test_what_is_missing_is_a_problem(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_a_problem(machine: None, monkeypatch: pytest.MonkeyPatch) -> None:
     real = metadata.version
 
     def without_plotly(name: str) -> str:
@@ -105,7 +58,7 @@ def test_what_is_missing_is_a_problem(machine: Path, monkeypatch: pytest.MonkeyP
         return "9.9+local" if name == "torch" else real(name)
 
     monkeypatch.setattr(metadata, "version", without_plotly)
-    monkeypatch.setenv("MEM_LIMIT", str(500 << 20))
+    monkeypatch.setattr(doctor, "memory", lambda: 500 << 20)
     assert doctor.report()["plotly"] == "not installed"
     assert doctor.report()["torch"] == f"9.9+local (tried with {doctor.TRIED['torch']})"
     missing, memory = doctor.problems()

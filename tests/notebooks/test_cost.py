@@ -1,48 +1,103 @@
-"""What running a notebook costs: time on one core, and memory, in the ci profile."""
+"""What running a notebook takes in the binder profile on one core, under a limit that is real."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from time import perf_counter
+import os
 
 import nbformat
 import pytest
+from nbclient.exceptions import CellExecutionError
+from nbformat.v4 import new_code_cell, new_notebook
 
-from pipemare_edu.lessons import build
 from pipemare_edu.lessons.source import lessons
 
-STATUS = Path("/proc/self/status")
-pytestmark = pytest.mark.skipif(not STATUS.exists(), reason="memory is measured on Linux")
+if not os.path.exists("/proc/self/smaps_rollup"):
+    pytest.skip("memory is measured on Linux", allow_module_level=True)
 
-SECONDS, MEAN_SECONDS, MEGABYTES = 90, 25, 700
-# Not ru_maxrss, which a process inherits from whoever started it.
-PEAK = f"print([int(x.split()[1]) // 1024 for x in open('{STATUS}') if x.startswith('VmHWM')][0])"
+from pipemare_edu.lessons import cost
+
+SECONDS, MEAN_SECONDS, BYTES = 90, 25, 700_000_000
+MB = 1 << 20
+CHILDREN = """\
+import os, signal, sys, time
+
+def child(size):
+    if not (pid := os.fork()):
+        held = bytearray(b"x") * (size << 20)
+        time.sleep(2)
+        os._exit(0)
+    return pid
+
+ends = [os.waitpid(child, 0)[1] for child in [child({size}) for _ in range(3)]]
+print(sorted(os.waitstatus_to_exitcode(end) for end in ends))
+"""
 
 
 @pytest.fixture(scope="module")
-def costs() -> dict[str, tuple[float, float, int]]:
-    """For each lesson, unsolved: processor seconds, seconds, and peak megabytes of its kernel."""
-    found = {}
-    for lesson in lessons():
-        book = nbformat.read(build.path_of(lesson, solved=False), as_version=4)
-        book.cells.append(nbformat.v4.new_code_cell(PEAK))
-        start = perf_counter()
-        busy = build.execute(book, strict=False)
-        peak = int(book.cells[-1].outputs[0].text)
-        found[lesson] = (busy, perf_counter() - start, peak)
-    return found
+def costs() -> dict[str, cost.Cost]:
+    return {lesson: cost.measure(lesson) for lesson in lessons()}
 
 
 def test_every_lesson_is_cheap(
-    costs: dict[str, tuple[float, float, int]], capsys: pytest.CaptureFixture[str]
+    costs: dict[str, cost.Cost], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with capsys.disabled():
-        for lesson, (busy, seconds, peak) in costs.items():
-            print(f"\n{lesson}: {busy:.1f} s of one core ({seconds:.1f} s), {peak} MB", end="")
-    for lesson, (busy, _, peak) in costs.items():
-        assert busy < SECONDS, lesson
-        assert peak < MEGABYTES, lesson
+        for lesson, found in costs.items():
+            print(f"\n{cost.row(lesson, found)}", end="")
+    for lesson, found in costs.items():
+        assert found.seconds < SECONDS, lesson
+        assert found.peak < BYTES, lesson
 
 
-def test_the_mean_lesson_is_short(costs: dict[str, tuple[float, float, int]]) -> None:
-    assert sum(busy for busy, _, _ in costs.values()) / len(costs) < MEAN_SECONDS
+def test_the_mean_lesson_is_short(costs: dict[str, cost.Cost]) -> None:
+    assert sum(found.seconds for found in costs.values()) / len(costs) < MEAN_SECONDS
+
+
+def book(source: str) -> nbformat.NotebookNode:
+    return new_notebook(cells=[new_code_cell(source)])
+
+
+def test_the_limit_is_real_for_one_process() -> None:
+    with pytest.raises(CellExecutionError, match="MemoryError"):
+        cost.run(book("import time; time.sleep(1); bytearray(400 << 20)"), limit=300 * MB)
+
+
+def test_all_processes_count_and_their_sum_is_limited() -> None:
+    fits = book(CHILDREN.format(size=100))
+    found = cost.run(fits, limit=800 * MB)
+    assert fits.cells[0].outputs[0].text == "[0, 0, 0]\n"
+    assert found.processes == 4 and 350 * MB < found.peak < 600 * MB
+    too_much = book(CHILDREN.format(size=200))
+    cost.run(too_much, limit=500 * MB)
+    assert "-9" in too_much.cells[0].outputs[0].text
+
+
+def test_it_runs_as_on_binder() -> None:
+    asks = book(
+        "import os; from pipemare_edu.lessons import profile; from pipemare_edu import limits\n"
+        "print(profile().name, limits.processes(), limits.memory())"
+    )
+    cost.run(asks, limit=500 * MB)
+    assert asks.cells[0].outputs[0].text == f"binder 1 {500 * MB}\n"
+
+
+def test_a_row_takes_the_place_of_the_older_one_of_its_lesson() -> None:
+    text = "\n".join(["before", *cost.MARKS, "after"])
+    one, two = cost.Cost(5, 400 * 10**6, 1), cost.Cost(7, 500 * 10**6, 3)
+    text = cost.merged(text, [cost.row("01", one), cost.row("00", one)])
+    text = cost.merged(text, [cost.row("01", two)])
+    assert text.startswith("before\n") and text.endswith("after")
+    rows = [line for line in text.splitlines() if line.startswith("| 0")]
+    assert [line.rpartition("| 20")[0] for line in rows] == [
+        "| 00 | 5 s | 400 MB | 1 ",
+        "| 01 | 7 s | 500 MB | 3 ",
+    ]
+    with pytest.raises(ValueError, match="has no <!--"):
+        cost.merged("nothing", [])
+
+
+def test_lessons_are_chosen_by_name_or_number() -> None:
+    assert cost.chosen([]) == lessons()
+    assert cost.chosen(["01", "00_find_your_way"]) == lessons()[:2]
+    with pytest.raises(ValueError, match="there is no lesson '77'"):
+        cost.chosen(["00", "77"])

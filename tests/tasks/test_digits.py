@@ -1,7 +1,11 @@
 """The digits: the data, and the assertions of SETTINGS.md (a) that are safe to make."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
+from sklearn.datasets import load_digits
 
 import pipemare_edu as pm
 from pipemare_edu.tasks import digits
@@ -10,6 +14,14 @@ from pipemare_edu.tasks import digits
 def test_data_are_deterministic():
     for first, second in zip(digits.load(), digits.load(), strict=True):
         assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def test_the_file_is_what_scikit_learn_reads_and_is_read_without_it():
+    for mine, theirs in zip(digits.shipped(), load_digits(return_X_y=True), strict=True):
+        assert mine.dtype == theirs.dtype and (mine == theirs).all()
+    code = "import sys; from pipemare_edu.tasks import digits as d; d.load()"
+    code += "; sys.exit('sklearn' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_train_and_test_share_no_image_and_hold_all_1797():
