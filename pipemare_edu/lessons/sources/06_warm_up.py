@@ -141,14 +141,16 @@ board.figures["runs"].shown
 shipped["board"]
 
 # %% [markdown]
-# * *No fix*: two of three seeds diverge. This is the cliff of lesson 02.
-# * *T1* alone is a matter of luck: one seed diverges, the others end far below the synchronous
-#   runs.
+# * *No fix*: two of five seeds diverge and the others end damaged, at 44 to 86 %. This is the cliff
+#   of lesson 02.
+# * *T1* alone is a matter of luck: one seed diverges, the others end at 68 to 93 %, below all
+#   synchronous runs.
 # * *T2* alone is enough at this rate. SGD on this network has little else to repair.
-# * *T3* alone only puts the cliff off: the delay comes after the warm-up, at full strength.
+# * *T3* alone only puts the cliff off: the delay comes after the warm-up, at full strength, and
+#   three of five seeds fall, at steps 83 to 104.
 #
 # At a rate of 0.1 even *no fix* gets through, and there T1 does harm: it slows down what was safe.
-# At 0.8, on the other side, every recipe without T2 loses two seeds of three or all, and T2
+# At 0.8, on the other side, every recipe without T2 loses three seeds of five or more, and T2
 # alone is well below synchronous training. *Every story about fixes is about a rate.*
 #
 # These statements are tested whenever this notebook is:
@@ -162,7 +164,7 @@ def at(**where):
 assert at(t2=False).diverged > at(t2=True).diverged == 0
 assert at(t2=False, rate=0.1).diverged == 0
 assert at(t1=True, t2=False, rate=0.1).mean < at(t2=False, rate=0.1).mean
-assert at(t2=False, rate=0.8).diverged == 3
+assert at(t2=False, rate=0.8).diverged == 5
 assert at(t2=True, rate=0.8).mean < at(synchronous=True, rate=0.8).mean
 
 # %% [markdown]
