@@ -329,7 +329,7 @@ race.figures["race"].shown
 # *mismatch* that killed. T1 beside T2 adds nothing that matters on this task.
 #
 # Two complications. **First**, $D$. The theory disliked 0.5; what of 0.01, almost the last update
-# alone? A live slice of each (dark), over the shipped runs (pale):
+# alone? A live slice of each (dark, and too short to learn much), over the shipped runs (pale):
 
 # %%
 decays = {f"D = {D}": pm.PipeMare(t2=D) for D in (0.01, 0.5)}

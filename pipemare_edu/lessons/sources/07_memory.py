@@ -1,4 +1,4 @@
-# ruff: noqa: B018, E402, F704
+# ruff: noqa: B018, E402, E731, F704
 # mypy: ignore-errors
 # %% [markdown]
 # # 07 · Memory: stash, correction, recompute
@@ -16,8 +16,6 @@
 # comes up in one sentence here.
 
 # %%
-from functools import partial
-
 import torch
 
 import pipemare_edu as pm
@@ -188,7 +186,7 @@ class Ballast(torch.nn.Module):
 
 
 layers, x = [Ballast(size) for size in weights], torch.randn(N, 1)
-sgd = partial(torch.optim.SGD, lr=0.001, momentum=0.9)
+sgd = lambda named: torch.optim.SGD(named, lr=0.001, momentum=0.9)
 trainer = pm.Trainer(layers, torch.nn.functional.mse_loss, sgd, pm.PipeDream(), P, N)
 factor = copies.counted_factor(trainer.fit([(x, x)], steps=4 * P // N).memory)
 assert abs(factor - peaks) < 0.01
@@ -323,8 +321,7 @@ steps = [pm.schedule("lockstep", 16, 1, steps=96, recompute=S) for S in (0, 4)]
 kept, twice = (pm.simulate(lists, forward=1, backward=2) for lists in steps)
 work = [sum(e.end - e.start for row in t.events for e in row) for t in (kept, twice)]
 print(lessons.compare(WORK, 100 * work[1] / work[0] - 100, "%", how="counted"))
-print(f"a step: counted {twice.interval / kept.interval:.2f} times as long")
-print(f"more computing time in the run: measured {100 * again.again:.0f} %")
+print(f"a step {twice.interval / kept.interval:.2f} times; run: measured {100 * again.again:.0f} %")
 
 # %% [markdown]
 # A quarter more work, $\frac{12}{16} \cdot \frac{1}{3}$. But with a device a stage a step takes a
