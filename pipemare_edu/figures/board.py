@@ -186,7 +186,7 @@ def _short(entry: Entry) -> str:
         return f"{entry.mean:.1f}"
     if entry.diverged == len(entry.scores):
         return "✕"
-    return f"{entry.mean:.1f} ✕{entry.diverged}"
+    return f"{entry.mean:.1f} ({entry.diverged} ✕)"
 
 
 def _hatch(entry: Entry) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from .style import COLOURS, DASHES, Figure, axis, figure, listed, number
+from .style import COLOURS, DASHES, Figure, axis, figure, listed, log_axis, number
 
 if TYPE_CHECKING:
     from ..trainer.run import Run
@@ -48,7 +48,7 @@ def curves(
         [*traces, *(scores or [unseen])],
         title or _message(named, metric),
         " ".join(_words(label, run, metric) for label, run in named.items()) or "No run yet.",
-        **_layout(metric if scores else None, log, size, _top(named.values())),
+        **_layout(metric if scores else None, _losses(traces, log, size, _top(named.values()))),
     )
 
 
@@ -138,15 +138,17 @@ def _top(runs: Iterable[Run]) -> float | None:
     return 3.0 * max((float(_finite(run.losses[:1])[0]) for run in runs if run.losses), default=1.0)
 
 
-def _layout(metric: str | None, log: bool, size: int, top: float | None) -> dict[str, Any]:
-    mean = f" (means of {size} steps)" if size > 1 else ""
-    loss = axis(f"training loss{mean}", type="log" if log else "linear")
+def _losses(
+    traces: Iterable[go.Scatter], log: bool, size: int, top: float | None
+) -> dict[str, Any]:
+    title = f"training loss (means of {size} steps)" if size > 1 else "training loss"
     if log:
-        loss["nticks"] = 3  # Plotly then labels 1, 2 and 5, or decades; not 9 8 7 6 ...
-    else:
-        loss["rangemode"] = "tozero"
-    if top is not None and not log:
-        loss["range"] = [0, top]
+        return log_axis(title, (loss for t in traces for loss in t.y if loss is not None))
+    within = {} if top is None else {"range": [0, top]}
+    return axis(title, type="linear", rangemode="tozero", **within)
+
+
+def _layout(metric: str | None, loss: dict[str, Any]) -> dict[str, Any]:
     ticks = {"showticklabels": metric is not None, "rangemode": "tozero"}
     score = (
         "no evaluation yet" if metric is None else metric if metric != "loss" else "held-out loss"

@@ -176,11 +176,13 @@ def method_bytes(
     bills: Mapping[str, Sequence[Row]],
     counted: Mapping[str, Sequence[Row]] | None = None,
     shown: str = "everything",
+    label: str = "",
 ) -> Figure:
     """A stack for each method: the bytes of all its stages by formula, how many times those of
     the first method they are, and a diamond where a run has counted them.
 
     bills, counted  {method: rows}
+    label           what is the same for all of them, for the title
     """
     sums = {name: total(rows, shown) for name, rows in bills.items()}
     ran = {name: total(rows, shown) for name, rows in (counted or {}).items()}
@@ -193,7 +195,7 @@ def method_bytes(
             *_stacks(over, list(bills), shown, (unit, scale)),
             _diamonds({name: value / scale for name, value in ran.items()}, unit),
         ],
-        _method_message(times, shown),
+        f"{label}{': ' * bool(label)}{_method_message(times, shown)}",
         _method_words(sums, times, ran, shown),
         height=330,
         barmode="stack",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from .curves import MARKS
-from .style import COLOURS, DASHES, Figure, axis, figure, listed, number, placeholder
+from .style import COLOURS, DASHES, Figure, axis, figure, listed, log_axis, number, placeholder
 
 SHOWS = ("loss", "score")
 PALE = 0.6  # opacity of a shipped run behind live ones
@@ -77,7 +77,7 @@ def race(
         " ".join(words(racers, score)),
         height=380,
         xaxis=axis("step", domain=[0, 0.56], rangemode="tozero"),
-        yaxis=_left(show, score),
+        yaxis=_left(racers, show, score),
         xaxis2=_places(methods),
         yaxis2=axis(f"{score} at the end", anchor="x2", rangemode="tozero"),
         legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0.0},
@@ -197,10 +197,10 @@ def _ends(racers: Sequence[Racer], i: int, pale: float) -> Iterator[go.Scatter]:
         )
 
 
-def _left(show: str, score: str) -> dict[str, object]:
+def _left(racers: Sequence[Racer], show: str, score: str) -> dict[str, object]:
     if show == "score":
         return axis(score, rangemode="tozero")
-    return axis("training loss", type="log", nticks=3)
+    return log_axis("training loss", (loss for r in racers for _, loss in r.losses))
 
 
 def _places(methods: Sequence[str]) -> dict[str, object]:

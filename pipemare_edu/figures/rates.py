@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from .style import COLOURS, DASHES, GREY, Figure, axis, figure, listed, number
+from .style import COLOURS, DASHES, GREY, Figure, axis, figure, listed, log_axis, number
 
 MOST = 5  # stages that are drawn
 MARKED = 20  # measured rates of a stage that are drawn
@@ -108,9 +108,8 @@ def _logarithmic(base: Sequence[float], rates: Mapping[int, Sequence[float]]) ->
     every = [rate for row in (base, *rates.values()) for rate in row if rate > 0]
     top = 3 * max(every)
     low = max(min(every) / 2, top / 1000)
-    ticks = {"tickvals": [m * 10.0**e for e in range(-6, 3) for m in (1, 2, 5)]}
     span = [math.log10(low), math.log10(top)]
-    return axis("learning rate", type="log", range=span, exponentformat="none", **ticks)
+    return log_axis("learning rate", (low, top), range=span)
 
 
 def _message(base: Sequence[float], rates: Mapping[int, Sequence[float]], annealing: int) -> str:

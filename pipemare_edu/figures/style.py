@@ -7,6 +7,7 @@ on black alike.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -99,6 +100,18 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
         "tickcolor": GREY,
         **more,
     }
+
+
+def log_axis(title: str, values: Iterable[float], **more: Any) -> dict[str, Any]:
+    """A logarithmic axis for these values, of which those up to 0 have no place.  Ticks are
+    numbers in full, 1, 2 and 5 of every decade, or decades alone where there are more than
+    three: Plotly would write "5" for 0.5."""
+    drawn = [value for value in values if 0 < value < math.inf] or [1.0]
+    low, high = math.log10(min(drawn)), math.log10(max(drawn))
+    parts = (1, 2, 5) if high - low <= 3 else (1,)
+    decades = range(math.floor(low), math.ceil(high) + 1)
+    ticks = [part * 10.0**decade for decade in decades for part in parts]
+    return axis(title, type="log", tickvals=ticks, exponentformat="none", **more)
 
 
 def sentence(text: str) -> str:

@@ -125,6 +125,12 @@ def judge(exercise: Exercise, answer: Any, *given: Any) -> Verdict:
     return Verdict(exercise.id, "right")
 
 
+def _shown(value: Any) -> str:
+    """A value in one line: its text, or its type where that takes more."""
+    text = repr(value)
+    return f"<{type(value).__name__}>" if "\n" in text else text
+
+
 def _watched(answer: Callable[..., Any]) -> Callable[..., Any]:
     """The learner's function, telling a stub and an error apart from a wrong result."""
 
@@ -133,7 +139,7 @@ def _watched(answer: Callable[..., Any]) -> Callable[..., Any]:
         try:
             result = answer(*args)
         except Exception as error:
-            called = f"{answer.__name__}({', '.join(map(repr, args))})"
+            called = f"{answer.__name__}({', '.join(map(_shown, args))})"
             raise _Raised(f"{called} raised {type(error).__name__}: {error}.") from error
         if result is ...:
             raise _NotAttempted

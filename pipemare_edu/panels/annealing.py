@@ -46,7 +46,7 @@ class Annealing(Panel):
     goal       what a learner should bring about, or None
 
     Pale marks are shipped runs, the others were trained here.  `result()` gives those of the last
-    K.  Raises ValueError for what cannot be.
+    K, `ends` all by K.  Raises ValueError for what cannot be.
     """
 
     def __init__(
@@ -89,10 +89,16 @@ class Annealing(Panel):
             return "ready", "Ready."
         dead = sum(r.status == "diverged" for r in self._latest)
         ended = sum(r.ended for r in self._latest)
-        told = f"{self._latest[0].method}: {dead} of {ended} runs diverged."
+        how = f"{dead} of {ended} runs diverged" if ended else "no run has ended yet"
+        told = f"{self._latest[0].method}: {how}."
         if self.stopping:
             return "cancelled", f"Cancelled. {told}"
         return "done", told
+
+    @property
+    def ends(self) -> dict[int, list[Racer]]:
+        """Every run of the figure, shipped and trained here, by K."""
+        return together(self.track, self.here)
 
     def value(self) -> list[Racer]:
         return list(self._latest)
@@ -126,10 +132,14 @@ def shipped_ends(on: Track) -> dict[int, list[Racer]]:
     return {k: [r for r in rs if r is not None] for k, rs in found.items()}
 
 
+def together(on: Track, here: Ends) -> dict[int, list[Racer]]:
+    """{K: the shipped runs of that track, and those that were made here}."""
+    known = shipped_ends(on)
+    return {k: [*known.get(k, ()), *here.get(k, ())] for k in sorted({*known, *here})}
+
+
 def figures(on: Track, here: Ends, chosen: int, guess: float | None) -> dict[str, Figure]:
     """The rates with the chosen K, and how every run ended."""
-    known = shipped_ends(on)
-    both = {k: [*known.get(k, ()), *here.get(k, ())] for k in {*known, *here}}
     settings: dict[str, Any] = {"stages": on.stages, "microbatches": on.microbatches}
     settings |= {
         "annealing": chosen,
@@ -140,5 +150,5 @@ def figures(on: Track, here: Ends, chosen: int, guess: float | None) -> dict[str
     }
     return {
         "rates": on_paper(on.steps, (), **settings),
-        "ends": ends_figure(both, on.steps, on.score, chosen, guess),
+        "ends": ends_figure(together(on, here), on.steps, on.score, chosen, guess),
     }

@@ -73,7 +73,12 @@ class Bill:
     def label(self) -> str:
         """A name for it; what is not there is not said."""
         again = f", S={self.recompute}" * bool(self.recompute)
-        return f"{NAMES[self.method]}, {self.optimizer}, P={self.stages}{again}"
+        return f"{NAMES[self.method]}, {self.setting}{again}"
+
+    @property
+    def setting(self) -> str:
+        """What it has in common with the same pipeline under another method."""
+        return f"{self.optimizer}, P={self.stages}, N={self.microbatches}"
 
     @property
     def steps(self) -> int:

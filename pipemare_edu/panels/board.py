@@ -59,7 +59,7 @@ class RecipeBoard(Panel):
     stages       4, 8 or 12
     rate         0.1, 0.2, 0.4 or 0.8, the peak of a half cosine
     warm_up      T3's synchronous steps, 40 or 120 of 400
-    seeds        how many of the three shipped seeds count
+    seeds        how many of the five shipped seeds count
     seed         of one more run
     columns      what differs from left to right: "rate", "stages" or "warm-up"
 

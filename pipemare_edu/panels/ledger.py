@@ -148,6 +148,7 @@ def figures(bill: Bill, counted: Mapping[Bill, Counted], shown: str) -> dict[str
             {name: other.rows() for name, other in beside.items()},
             {name: counted[o].run.memory for name, o in beside.items() if o in counted},
             shown,
+            bill.setting,
         ),
     }
 
@@ -155,20 +156,23 @@ def figures(bill: Bill, counted: Mapping[Bill, Counted], shown: str) -> dict[str
 def read(bill: Bill) -> str:
     """All bytes by formula, and weights and optimizer as a multiple of GPipe's."""
     rows = bill.rows()
-    return f"{bill.label}: {size(total(rows))} by formula; {_copies(rows)}."
+    return f"{bill.label}: {size(total(rows))} by formula, {_copies(rows)}."
 
 
 def tell(bill: Bill, counted: Counted) -> str:
     """The same, counted."""
     rows = counted.run.memory
     return (
-        f"{bill.label}: {size(total(rows))} counted; {_copies(rows)}; {counted.slots} stage "
+        f"{bill.label}: {size(total(rows))} counted, {_copies(rows)}; {counted.slots} stage "
         "activations."
     )
 
 
 def _copies(rows: Sequence[Row]) -> str:
-    return f"weights and optimizer {counted_factor(rows):.2f} times GPipe's"
+    return (
+        "activations included; weights and optimizer alone are "
+        f"{counted_factor(rows):.2f} times GPipe's"
+    )
 
 
 def _known(shown: str) -> str:

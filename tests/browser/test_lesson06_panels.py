@@ -47,14 +47,14 @@ def test_the_recipe_board(lab, page, tmp_path):
     box.focus()
     box.press("Space")
     page.wait_for_function(framed("5 1"))
-    page.wait_for_function(status_is("T1+T2, P=4, rate 0.2: 3 seeds end between"))
+    page.wait_for_function(status_is("T1+T2, P=4, rate 0.2: 5 seeds end between"))
 
     # A click on a cell, and arrow keys from there.
     x, y = page.evaluate(MIDDLE, "1 3")
     page.mouse.click(x, y)
     page.wait_for_function(framed("1 3"))
     assert not box.is_checked()
-    page.wait_for_function(status_is("no fix, P=4, rate 0.8: 3 of 3 seeds diverged"))
+    page.wait_for_function(status_is("no fix, P=4, rate 0.8: 5 of 5 seeds diverged"))
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     page.wait_for_function(framed("3 3"))

@@ -9,6 +9,7 @@ import pytest
 
 from pipemare_edu.figures import curves, describe
 from pipemare_edu.figures.curves import bucket
+from pipemare_edu.figures.style import log_axis
 from pipemare_edu.trainer.run import Run
 
 
@@ -61,6 +62,15 @@ def test_the_title_counts_diverged_runs():
 @pytest.mark.parametrize("log, kind", [(True, "log"), (False, "linear")])
 def test_loss_axis(log, kind):
     assert curves([GOOD], log=log).layout.yaxis.type == kind
+
+
+def test_log_ticks_are_whole_numbers_of_the_decades_that_are_there():
+    low, *_, high = log_axis("loss", [0.3, 2.0, 0.0])["tickvals"]
+    assert (low, high) == pytest.approx((0.1, 50)) and curves([GOOD]).layout.yaxis.tickvals
+    assert log_axis("loss", [1e-4, 2.0])["tickvals"] == pytest.approx(
+        [1e-4, 1e-3, 0.01, 0.1, 1, 10]
+    )
+    assert log_axis("loss", [])["tickvals"]
 
 
 def test_divergence_does_not_flatten_the_others_on_a_linear_axis():

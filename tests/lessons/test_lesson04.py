@@ -30,6 +30,8 @@ EVERY = (THREE, SCHEDULER, FACTOR, PAIR)
         ([1 / 7, 2 / 7, 1], "twice the first"),
         ([1 / 7, 1 / 14, 1], "half of the first"),
         ([1 / 7, 7**-0.5, 1 / 7], "from k = K on the base rate is back: yours is 0.1429"),
+        ([0.14, 0.378, 1], "yours is 0.14; give three digits"),
+        ([1 / 7, 0.4, 1], "yours is 0.4; give three digits"),
         ([1 / 7, 1], "this one is [0.14"),
         (["1/7", "x", "1"], "An answer is a list of three numbers"),
     ],
@@ -65,7 +67,8 @@ def lambdas(f):
         (lambdas(lambda k, tau, K: tau ** -(1 - min(k / 10, 1))), "K=8"),  # for one K only
         (lambda optimizer, tau, K: LinearLR(optimizer, 1 / tau, 1.0, K), "step 1 has the rate"),
         (lambda optimizer, tau, K: 1 / tau, "it returns a scheduler"),
-        (lambda optimizer, tau, K: optimizer.lr, "raised AttributeError"),
+        (lambda optimizer, tau, K: optimizer, "yours returns the optimizer"),
+        (lambda optimizer, tau, K: optimizer.lr, "(<SGD>, 5, 10) raised AttributeError"),
         (3, "An answer is a function of (optimizer, tau, K)"),
     ],
 )
@@ -73,9 +76,23 @@ def test_scheduler_is_wrong(answer, says) -> None:
     refused(SCHEDULER, answer, says)
 
 
+class Own:
+    """A scheduler that is none of torch's."""
+
+    def __init__(self, optimizer, tau, K) -> None:
+        self.group, self.tau, self.K, self.k = optimizer.param_groups[0], tau, K, -1
+        self.base = self.group["lr"]
+        self.step()
+
+    def step(self) -> None:
+        self.k += 1
+        self.group["lr"] = self.base * self.tau ** -power(self.k, self.K)
+
+
 @pytest.mark.parametrize(
     "answer",
     [
+        Own,
         lambda optimizer, tau, K: lambda k: tau ** -max(1 - k / K, 0),
         lambdas(lambda k, tau, K: max(tau, 1) ** -(1 - min(k / K, 1))),
         lambdas(lambda k, tau, K: torch.tensor(float(tau)).double() ** -(1 - min(k / K, 1))),
@@ -102,15 +119,22 @@ def power(k, K):
         (lambda k, tau, K: min(tau ** power(k, K), 1), "keeps the base rate"),
         (lambda k, tau, K: max(math.ceil(tau), 1) ** -power(k, K), "with tau=1.25"),
         (lambda k, tau, K: 1.0, "any other stage has the factor"),
-        (lambda k, tau, K: None, "returns None"),
+        (lambda k, tau, K: None, "with tau=7 and K=8 yours is None"),
     ],
 )
 def test_factor_is_wrong(answer, says) -> None:
     refused(FACTOR, answer, says)
 
 
-def test_factor_in_another_writing() -> None:
-    assert judge(FACTOR, lambda k, tau, K: min(tau ** -power(k, K), 1)).outcome == "right"
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda k, tau, K: min(tau ** -power(k, K), 1),
+        lambda k, tau, K: torch.tensor(float(max(tau, 1))) ** -power(k, K),
+    ],
+)
+def test_factor_in_another_writing(answer) -> None:
+    assert judge(FACTOR, answer).outcome == "right"
 
 
 # 4.4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+import torch
 from judging import refused, solved
 
 from pipemare_edu.lessons import hint
@@ -58,6 +59,16 @@ def test_delta_is_wrong(answer, says) -> None:
     refused(DELTA, answer, says)
 
 
+def test_32_bit_numbers_are_exact_enough() -> None:
+    def gamma(D, fwd, bkwd):
+        return torch.tensor(D) ** (1 / (fwd - bkwd))
+
+    def delta(d, old, new, gamma):
+        return torch.lerp(torch.tensor(float(new - old)), torch.tensor(float(d)), gamma)
+
+    assert judge(GAMMA, gamma).outcome == judge(DELTA, delta).outcome == "right"
+
+
 def test_delta_written_with_the_average_is_right() -> None:
     def by_averages(delta, old, new, gamma):  # w - m from delta, then one step of m
         if gamma == 1:
@@ -95,9 +106,10 @@ BARE, BEST, HALF = EDGES.answer()
         ([BARE, theory.threshold(theory.Quadratic(10, discrepancy=5, gamma=0.1353)), HALF], "e^-2"),
         ([BARE, theory.threshold(theory.Quadratic(9, discrepancy=5, gamma=0.8)), HALF], "e^-2"),
         ([-BARE, BEST, HALF], "a rate is above 0"),
-        ([0.01, BEST, HALF], "without T2 you say 0.01, and w shrinks a hundredth above"),
-        ([BARE, BEST], "An answer is three rates"),
-        ("0.1 0.2 0.3", "An answer is three rates"),
+        ([0.01, BEST, HALF], "without T2 you say 0.01, and w shrinks 1 % above"),
+        ([BARE, BEST], "An answer is a list of three rates"),
+        ({BARE, BEST, HALF}, "in the order of the question"),
+        ("0.1 0.2 0.3", "An answer is a list of three rates"),
     ],
 )
 def test_edges_are_wrong(answer, says) -> None:
@@ -117,7 +129,7 @@ def test_edges_are_the_test_values_and_may_be_read_off_the_map() -> None:
         (lambda copies: 1 / 3, "with 2 optimizer copies"),  # right for one case only
         (lambda copies: 2 + copies, "you say a share of 3"),
         (lambda copies: 100 / (2 + copies), "you say a share of 33.33"),
-        (lambda copies: "a third", "for 1 copies you return 'a third'"),
+        (lambda copies: "a third", "for 1 optimizer copy you return 'a third'"),
         (1 / 3, "An answer is a function of the number of optimizer copies"),
     ],
 )

@@ -86,7 +86,13 @@ def test_a_wrong_pair_is_told_why(answer, says):
 
 
 @pytest.mark.parametrize(
-    "answer", [["HE", "fa", "gc"], [("A", "F"), ("C", "G"), ("E", "H")], ("A-F", "C-G", "E-H")]
+    "answer",
+    [
+        ["HE", "fa", "gc"],
+        [("A", "F"), ("C", "G"), ("E", "H")],
+        ("A-F", "C-G", "E-H"),
+        "AF, CG, EH",
+    ],
 )
 def test_pairs_in_other_forms_are_read(answer):
     assert judge(PAIRS, answer).outcome == "right"

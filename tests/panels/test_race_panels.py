@@ -274,4 +274,4 @@ def test_a_cancelled_run_is_no_mark():
     panel = Annealing(400)
     word = cancelled(panel, lambda: panel._latest and panel._latest[-1].steps > 5)
     assert word == "cancelled" and panel.here[400] == []
-    assert "Cancelled. K = 400: 0 of 0" in panel.status.value
+    assert "Cancelled. K = 400: no run has ended yet" in panel.status.value

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.optim.lr_scheduler import LambdaLR, LRScheduler
+from torch.optim.lr_scheduler import LambdaLR
 
 from ...trainer.rates import t1_factor
 from ..exercise import Exercise, Property
@@ -39,7 +39,7 @@ def starts_at(factors: Sequence[float]) -> str:
         1.0: "; at k = 0 nothing has been annealed yet",
         1 / 8: "; tau is 7, not 8",
     }
-    return f"yours is {start:.4g}" + next((t for v, t in others.items() if _close(start, v)), "")
+    return f"yours is {start:.4g}{_why(start, 1 / TAU, others)}"
 
 
 def halfway(factors: Sequence[float]) -> str:
@@ -52,15 +52,22 @@ def halfway(factors: Sequence[float]) -> str:
         2 / TAU: ", twice the first: but it is the power that is halved",
         TAU**0.5: ", which is above 1: the power is negative",
     }
-    return f"yours is {middle:.4g}" + next((t for v, t in others.items() if _close(middle, v)), "")
+    return f"yours is {middle:.4g}{_why(middle, TAU**-0.5, others)}"
 
 
 def ends_at(factors: Sequence[float]) -> str:
     return "" if _close(factors[2], 1) else f"yours is {factors[2]:.4g}"
 
 
-def _close(value: float, right: float) -> bool:
-    return abs(value - right) <= 0.01 * abs(right)
+def _close(value: float, right: float, within: float = 0.01) -> bool:
+    return abs(value - right) <= within * abs(right)
+
+
+def _why(value: float, right: float, others: Mapping[float, str]) -> str:
+    """What a number is that is not the right one: among `others`, or rounded too far."""
+    if _close(value, right, 0.1):
+        return "; give three digits, or an expression such as 1 / 3"
+    return next((said for other, said in others.items() if _close(value, other)), "")
 
 
 def three_factors() -> list[float]:
@@ -74,7 +81,7 @@ def rates_of(answer: Callable[..., Any], tau: float, annealing: int, steps: int)
     """The rates with which an optimizer of rate 0.1 steps, under what the answer returns."""
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
     scheduler = answer(optimizer, tau, annealing)
-    if not isinstance(scheduler, LRScheduler) and callable(scheduler):
+    if not _steps(scheduler):
         scheduler = LambdaLR(optimizer, scheduler)
     seen = []
     for _ in range(steps):
@@ -86,8 +93,14 @@ def rates_of(answer: Callable[..., Any], tau: float, annealing: int, steps: int)
 
 def is_scheduler(answer: Callable[..., Any]) -> str:
     made = answer(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1), 5, 10)
-    fits = isinstance(made, LRScheduler) or callable(made)
-    return "" if fits else f"yours returns {made!r}"
+    if isinstance(made, torch.optim.Optimizer):
+        return "yours returns the optimizer"
+    return "" if _steps(made) or callable(made) else f"yours returns {made!r}"
+
+
+def _steps(made: Any) -> bool:
+    """Whether it can be stepped as a scheduler is, torch's or a learner's own."""
+    return callable(getattr(made, "step", None))
 
 
 def whole_cases() -> list[tuple[float, int]]:
@@ -139,19 +152,17 @@ def tried(answer: Callable[..., Any]) -> list[tuple[int, float, int, float]]:
     taus = [0.125, 0.25, 0.5, 0.75, 1, 1.25, 1.75, 7, 23]
     grid = [(k, tau, 8) for tau in taus for k in (0, 4, 7, 8, 20)]
     grid += [(draw.randint(0, 99), draw.choice(taus), draw.randint(1, 60)) for _ in range(20)]
-    return [(*point, _real(answer(*point))) for point in grid]
+    return [(*point, float(answer(*point))) for point in grid]
 
 
-def _real(value: Any) -> float:
-    real = isinstance(value, int | float) and not isinstance(value, bool)
-    if not real or not math.isfinite(value):
-        raise ValueError(f"it returns {value!r}, which is no number")
-    return float(value)
+def is_a_number(answer: Callable[..., Any]) -> str:
+    value = answer(4, 7, 8)
+    return "" if numbers([value]) else f"at k=4, with tau=7 and K=8 yours is {value!r}"
 
 
 def never_raises(answer: Callable[..., Any]) -> str:
     for k, tau, annealing, found in tried(answer):
-        if found > 1 + 1e-9:
+        if found > 1 + 1e-6:
             return f"with tau={tau}, K={annealing}, at k={k} yours is {found:.4g}"
     return ""
 
@@ -215,6 +226,7 @@ EXERCISES = (
         "4.3",
         FACTOR,
         (
+            Property("the factor is a number", is_a_number),
             Property("no rate is ever raised", never_raises),
             Property("a stage with a delay of 1 or less keeps the base rate", leaves_small_alone),
             Property("any other stage has the factor of equation 4.2", t1_elsewhere),

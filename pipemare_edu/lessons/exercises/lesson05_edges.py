@@ -14,7 +14,7 @@ from ..exercise import Exercise, Property
 from ..reading import numbers
 from .lesson05 import CLOSE, no_number
 
-THREE = "three rates, such as [0.1, 0.2, 0.3]"
+THREE = "a list of three rates in the order of the question, such as [0.1, 0.2, 0.3]"
 SHARE = "a function of the number of optimizer copies that returns a number"
 BESIDE = 0.01  # how far beside a rate its two sides are looked at, as a share
 
@@ -26,8 +26,8 @@ NAMED = ("without T2", "with D = e^-2", "with D = 0.5")
 
 
 def as_three(answer: Any) -> list[float]:
-    """Three numbers, from any sequence."""
-    values = numbers(answer)
+    """Three numbers, from anything that has an order."""
+    values = [] if isinstance(answer, set | frozenset | dict) else numbers(answer)
     if len(values) != 3:
         raise ValueError(f"An answer is {THREE}; this one is {answer!r}.")
     return values
@@ -42,15 +42,15 @@ def above_zero(rates: Sequence[float]) -> str:
 
 
 def at_the_edges(rates: Sequence[float]) -> str:
-    """The first rate that is not within a hundredth of where the largest root gets outside."""
+    """The first rate that is not within 1 % of where the largest root gets outside."""
     for rate, decay, name in zip(rates, DECAYS, NAMED, strict=True):
         g = None if decay is None else theory.gamma(decay, TAU)
         case = theory.Quadratic(TAU, discrepancy=DISCREPANCY, gamma=g)
         said = f"{name} you say {rate:.4g}"
         if theory.spectral_radius(case.polynomial(rate * (1 - BESIDE))) > 1:
-            return f"{said}, and w grows a hundredth below that already"
+            return f"{said}, and w grows 1 % below that already"
         if theory.spectral_radius(case.polynomial(rate * (1 + BESIDE))) < 1:
-            return f"{said}, and w shrinks a hundredth above that still"
+            return f"{said}, and w shrinks 1 % above that still"
     return ""
 
 
@@ -66,10 +66,10 @@ def a_part(share: Callable[..., Any]) -> str:
     """The first number of copies at which the answer is no share of something larger."""
     for copies in (1, 2):
         answer = share(copies)
-        if fault := no_number(f"{copies} copies", answer):
+        if fault := no_number(_copies(copies), answer):
             return fault
         if not 0 < answer < 1:
-            return f"with {copies} optimizer copies you say a share of {answer:.4g}"
+            return f"with {_copies(copies)} you say a share of {answer:.4g}"
     return ""
 
 
@@ -83,15 +83,19 @@ def as_the_ledger(share: Callable[..., Any]) -> str:
         kept = sum(row[k] for row in rows for k in ("weights", "gradients", "optimizer"))
         extra = sum(row["correction"] for row in rows)
         answer = share(copies)
-        if fault := no_number(f"{copies} copies", answer):
+        if fault := no_number(_copies(copies), answer):
             return fault
         if abs(answer - extra / kept) > CLOSE:
             return (
-                f"with {copies} optimizer {'copy' if copies == 1 else 'copies'} the ledger of a "
-                f"pipeline of {len(weights)} stages has {kept} bytes of weights, gradients and "
-                f"optimizer and {extra} for delta; you say a share of {answer:.4g}"
+                f"with {_copies(copies)} the ledger of a pipeline of {len(weights)} stages has "
+                f"{kept} bytes of weights, gradients and optimizer and {extra} for delta; you say "
+                f"a share of {answer:.4g}"
             )
     return ""
+
+
+def _copies(count: int) -> str:
+    return f"{count} optimizer {'copy' if count == 1 else 'copies'}"
 
 
 def delta_share(copies: int) -> float:

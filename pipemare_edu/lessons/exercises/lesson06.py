@@ -83,8 +83,8 @@ def speed(P: int, N: int, share: float) -> float:
 
 
 def as_pairs(answer: Any) -> list[tuple[str, str]]:
-    """Pairs of letters, each in alphabetical order, from texts or from lists of two."""
-    words = [answer] if isinstance(answer, str) else answer
+    """Pairs of letters, each in alphabetical order, from a text, texts, or lists of two."""
+    words = answer.replace(",", " ").split() if isinstance(answer, str) else answer
     try:
         pairs = [_pair(word) for word in words]
     except TypeError:

@@ -95,7 +95,7 @@ EXERCISES = (
             f"Set the board to {HARD_STAGES} stages and look at the column of rate {HARD_RATE:g}: "
             "which rows have no cross?",
             "A good mean is not enough: look at every seed of the cell, and at its utilization.",
-            "T1 and T2 together, and no synchronous step: both are needed at this rate.",
+            "T1 and T2 together without a synchronous step; T1 alone only with a very long K.",
         ),
         reference=recipe,
     ),

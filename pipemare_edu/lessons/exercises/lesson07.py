@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -166,10 +167,18 @@ def needs(name: str) -> int:
 def as_names(answer: Any) -> set[str]:
     """A set of candidates; ValueError for anything else."""
     known = isinstance(answer, set | frozenset | list | tuple)
-    if not known or not all(name in CANDIDATES for name in answer):
+    names = [_tidy(name) for name in answer] if known else []
+    strange = [name for name in names if name not in CANDIDATES]
+    if not known or strange:
         listed = ", ".join(f'"{name}"' for name in CANDIDATES)
-        raise ValueError(f"An answer is {FITS}, of {listed}; this one is {answer!r}.")
-    return set(answer)
+        wrong = f", and {strange[0]!r} is none of these" if strange else ""
+        raise ValueError(f"An answer is {FITS}, of {listed}; this one is {answer!r}{wrong}.")
+    return set(names)
+
+
+def _tidy(name: Any) -> Any:
+    """The name as the list has it, however it is spaced and capitalized."""
+    return ", ".join(re.split(r"\s*,\s*", name.strip().lower())) if isinstance(name, str) else name
 
 
 def none_too_large(names: set[str]) -> str:

@@ -1,4 +1,4 @@
-# ruff: noqa: B018, E402, F704
+# ruff: noqa: B018, E402, E731, F704
 # mypy: ignore-errors
 # %% [markdown]
 # # 07 · Memory: stash, correction, recompute
@@ -10,7 +10,7 @@
 # twice, and choose the methods that fit a device.
 #
 # **You will learn** what each method holds and why, which of the numbers in circulation are
-# formulas and which are counts, and how to trade a quarter more work for most of the activations.
+# formulas and which are counts, and how to trade a little more work for most of the activations.
 #
 # **You need** lesson 02: staleness, lockstep, and PipeDream's stash. Lesson 05's correction, T2,
 # comes up in one sentence here.
@@ -48,7 +48,7 @@ doctor()
 # those three does it hold then, over all stages?
 
 # %%
-TIMES = "PipeDream's weights and optimizer, in GPipe's"
+TIMES = "weights and optimizer that PipeDream holds, over GPipe's"
 # BEGIN SOLUTION
 predict(TIMES, 5)
 # STUB
@@ -137,8 +137,9 @@ found["methods"]
 
 # %% [markdown]
 # A third more with momentum, where there were three copies, and a quarter more with Adam, where
-# there were four. Without T2, PipeMare holds what GPipe holds. The trainer's working buffer is left
-# out of these factors; PipeDream and T2 need it alike.
+# there were four. (The figure is Adam's: PipeDream's 5.28 of above is now 4.21, by the same stash
+# over more optimizer state.) Without T2, PipeMare holds what GPipe holds. The trainer's working
+# buffer is left out of these factors; PipeDream and T2 need it alike.
 #
 # ## Whose number is 2.7?
 #
@@ -185,7 +186,7 @@ class Ballast(torch.nn.Module):
 
 
 layers, x = [Ballast(size) for size in weights], torch.randn(N, 1)
-sgd = lambda named: torch.optim.SGD(named, lr=0.001, momentum=0.9)  # noqa: E731
+sgd = lambda named: torch.optim.SGD(named, lr=0.001, momentum=0.9)
 trainer = pm.Trainer(layers, torch.nn.functional.mse_loss, sgd, pm.PipeDream(), P, N)
 factor = copies.counted_factor(trainer.fit([(x, x)], steps=4 * P // N).memory)
 assert abs(factor - peaks) < 0.01
@@ -228,19 +229,21 @@ print("stage 1:", *lists[0][:24], "...")
 figures.gantt(pm.simulate(lists, forward=1, backward=2))
 
 # %% [markdown]
-# Follow microbatch 1 at stage 1: `F1`, four slots later `R1`, and three more to `B1`. In between it
-# is kept as an input alone. Stage 2 re-runs a slot after stage 1 and needs no input of its own: it
-# comes from stage 1's `R1`. The last segment re-runs nothing, since its backwards come at once.
-# (The strip below counts microbatches in flight, which stay the same; what is kept of each does
-# not.)
+# Follow microbatch 1 at stage 1, and count slots by the forwards: `R1` comes four later than `F1`,
+# beside `F5`, and `B1` three more, beside `F8`. Up to `R1` only its input is kept. Stage 2 re-runs
+# a slot after stage 1 and needs no input of its own: it comes from stage 1's `R1`. The last segment
+# re-runs nothing, since its backwards come at once. (The strip below counts microbatches in flight,
+# which stay the same; what is kept of each does not.)
 #
 # A short segment keeps inputs at many stages; a long one has many activations between its re-runs
 # and its backwards. In stage activations, an input counted as one,
 #
 # $$\frac{P^2}{S} + P\,S \qquad (7.1)$$
 #
-# for equal segments: the first term for the inputs, the second for what is made again. With 16
-# stages in segments of 4, how many instead of $16 \cdot 17 = 272$?
+# for equal segments. What is made again are $2j+2$ activations at the stage $j$ places before the
+# end of its segment, $P(S+1)$ in all; the inputs are those of the other $D_i+1-2S$ microbatches at
+# the first stage of a segment, $P^2/S-P$ in all. With 16 stages in segments of 4, how many is that
+# instead of $16 \cdot 17 = 272$?
 
 # %%
 SLOTS = "stage activations, 16 stages in segments of 4"
@@ -317,14 +320,14 @@ predict(WORK, 25)
 steps = [pm.schedule("lockstep", 16, 1, steps=96, recompute=S) for S in (0, 4)]
 kept, twice = (pm.simulate(lists, forward=1, backward=2) for lists in steps)
 work = [sum(e.end - e.start for row in t.events for e in row) for t in (kept, twice)]
-print(f"work {work[1] / work[0]:.2f} times, a step {twice.interval / kept.interval:.2f} times")
-lessons.compare(WORK, 100 * again.again, "%")
+print(lessons.compare(WORK, 100 * work[1] / work[0] - 100, "%", how="counted"))
+print(f"a step {twice.interval / kept.interval:.2f} times; run: measured {100 * again.again:.0f} %")
 
 # %% [markdown]
 # A quarter more work, $\frac{12}{16} \cdot \frac{1}{3}$. But with a device a stage a step takes a
 # *third* longer: everybody waits for the stages that do three things, and the last segment, which
 # does two, is idle a quarter of the time. (Layers of unequal cost can make up for it: give the last
-# stages more of them.) Our measured share is usually larger than 25: the backwards of these tiny
+# stages more of them.) The measured share is usually larger than 25: the backwards of these tiny
 # layers take less than twice a forward.
 #
 # ## Will it fit?
@@ -348,13 +351,14 @@ check("7.3", fits)
 # ## Which weights does a re-run read?
 #
 # Between a forward and its re-run the weights have changed, and between the re-run and the backward
-# they change again. So there are three delays now, and version stamps measure all three:
+# they change again. So there are three delays now, of forward, re-run and backward. Version stamps
+# measure all three:
 
 # %%
 run = pm.train("digits", pm.PipeMare(recompute=3), stages=12, steps=60, rate=0.01)
 for i in (0, 1, 2, 3):
     delays = [getattr(run.staleness, kind)[i].mean for kind in ("forward", "recompute", "backward")]
-    print(f"stage {i + 1}:", *(f"{delay:.0f}" for delay in delays), "updates old")
+    print(f"stage {i + 1}: F {delays[0]:.0f}, R {delays[1]:.0f}, B {delays[2]:.0f} updates old")
 
 # %% [markdown]
 # Forwards as ever; backwards the newest; and a re-run in between,
@@ -368,7 +372,7 @@ for i in (0, 1, 2, 3):
 #
 # **Exercise 7.4.** Which delay belongs in it? At the re-run, the newest weights are `w`. Return
 # what the re-run of stage `i` (from 1) should read, with `P` stages in segments of `S` (the last
-# may be shorter) and `N` microbatches.
+# may be shorter, and re-runs nothing) and `N` microbatches.
 
 
 # %% tags=["exercise"]
@@ -392,8 +396,8 @@ check("7.4", reread)
 # Only what lies *behind* the re-run is bridged, $\tau_{\mathrm{fwd}} - \tau_{\mathrm{recomp}}$.
 # Look at the stamps: 18 for all three stages of the first segment. A segment steps back as one.
 #
-# On lesson 3's quadratic, with the sensitivities of lesson 5, the largest stable rate at delays of
-# 10, 4 and 0:
+# On lesson 3's quadratic, the largest stable rate at delays of 10, 4 and 0, with $\Delta = 5$ as in
+# lesson 5; $\varphi = 2.5$ says likewise how sensitive the gradient is to what the re-run reads:
 
 # %%
 for name, gamma in (("without T2", None), ("with T2", theory.gamma_star(10))):
@@ -401,8 +405,8 @@ for name, gamma in (("without T2", None), ("with T2", theory.gamma_star(10))):
     print(f"recompute {name}: stable below {theory.threshold(case):.4f}")
 
 # %% [markdown]
-# And in training? The digits network at its usual rate, 0.2, twelve stages, three seeds each. Say
-# beforehand how many of the nine runs will diverge.
+# And in training? The digits network at its usual rate, 0.2, twelve stages, 400 steps, three seeds
+# each. Say beforehand how many of the nine runs will diverge.
 
 # %%
 dead = {}
@@ -426,8 +430,8 @@ assert dead["all kept"] == 3 and dead["recompute and T2"] == 0
 # * PipeDream pays with old versions, $\lceil D_i/N \rceil$ a stage; T2 with one average: 4/3 of
 #   GPipe's weights and optimizer with momentum, 5/4 with Adam.
 # * Reported 2.67 is a formula; a run at its peaks holds 3.20. Ask what a factor counts.
-# * Activations grow with $P^2$. Segments of $\sqrt{P}$ make it $2P^{1.5}$, for a quarter more work
-#   and up to a third more time.
+# * Activations grow with $P^2$. Segments of $\sqrt{P}$ make it $2P^{1.5}$, for up to a third
+#   more work (a quarter with $P = 16$) and a third more time.
 # * A re-run reads weights of its own age; T2 bridges the updates between F and R,
 #   $\tau_{\mathrm{fwd}} - \tau_{\mathrm{recomp}}$.
 #
