@@ -50,9 +50,10 @@ test: lint
 	$(QUIETLY) PIPEMARE_EDU_STRICT=1 $(PY) -m pytest $(STRICT) $(NBVAL) \
 	    --junitxml=$(REPORTS)/solutions.xml notebooks/solutions/*.ipynb
 
-# Both versions of every lesson, executed, from its one source.
+# Both versions of every lesson, executed, from its one source, with a picture beside each figure.
 notebooks: $(STAMP)
 	$(PY) -m pipemare_edu.lessons.build
+	$(PY) -m pipemare_edu.lessons.previews
 
 # Pages to open without a kernel or a network.
 site: $(STAMP)
