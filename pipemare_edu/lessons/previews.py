@@ -21,7 +21,7 @@ from typing import Any
 
 import nbformat
 from PIL import Image
-from playwright.sync_api import Error, sync_playwright
+from playwright.sync_api import Browser, Error, sync_playwright
 from plotly.offline import get_plotlyjs
 
 from .build import PLOTLY, path_of
@@ -40,21 +40,26 @@ Draw = Callable[[dict[str, Any]], bytes]
 
 
 @contextmanager
-def chrome() -> Iterator[Draw]:
-    """What draws a figure, given as a value, as a PNG.  playwright's Error without a browser."""
+def chrome() -> Iterator[Browser]:
+    """A headless Chrome or Chromium.  Raises playwright's Error where there is none."""
     found = next(filter(None, map(shutil.which, CHROMES)), None)  # else playwright's own
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.add_script_tag(content=get_plotlyjs())
-
-        def draw(figure: dict[str, Any]) -> bytes:
-            shown = {key: figure[key] for key in ("data", "layout")}
-            url = page.evaluate(DRAW, [shown, WIDTH, _height(figure), SCALE])
-            return base64.b64decode(url.partition(",")[2])
-
-        yield draw
+        yield browser
         browser.close()
+
+
+def drawing(browser: Browser) -> Draw:
+    """What draws a figure, given as a value, as a PNG."""
+    page = browser.new_page()
+    page.add_script_tag(content=get_plotlyjs())
+
+    def draw(figure: dict[str, Any]) -> bytes:
+        shown = {key: figure[key] for key in ("data", "layout")}
+        url = page.evaluate(DRAW, [shown, WIDTH, _height(figure), SCALE])
+        return base64.b64decode(url.partition(",")[2])
+
+    return draw
 
 
 def _height(figure: dict[str, Any]) -> int:
@@ -96,7 +101,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"there is no lesson {unknown.pop()!r}")
     paths = [path_of(name, solved) for name in args.lesson or lessons() for solved in (False, True)]
     try:
-        with chrome() as draw:
+        with chrome() as browser:
+            draw = drawing(browser)
             problems = [problem for path in paths for problem in _update(path, draw)]
     except Error as error:
         first = str(error).splitlines()[0]

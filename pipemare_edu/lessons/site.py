@@ -31,6 +31,7 @@ from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
 from .build import NOTEBOOKS, PLOTLY
+from .first_cell import first_cell
 from .source import lessons
 
 HERE = Path(__file__).resolve().parent
@@ -110,9 +111,11 @@ def exporter() -> Exporter:
 
 
 def read(source: Path) -> Any:
-    """A notebook, or a text as one."""
+    """A notebook without the cell that is for kernels alone, or a text as one."""
     if source.suffix == ".ipynb":
-        return nbformat.read(source, as_version=4)
+        book = nbformat.read(source, as_version=4)
+        book.cells = [cell for cell in book.cells if cell.source != first_cell()]
+        return book
     cell = nbformat.v4.new_markdown_cell(source.read_text(encoding="utf-8"))
     return nbformat.v4.new_notebook(cells=[cell])
 

@@ -92,24 +92,15 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
         lab.close()
 
 
-@pytest.fixture(scope="module")
-def browser():  # noqa: ANN201
-    """A headless chromium."""
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed (apt-get install chromium)")
+@pytest.fixture
+def page(lab: Lab):  # noqa: ANN201
+    """A page; errors on its console end up in `page.problems`."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def page(lab: Lab, browser):  # noqa: ANN001, ANN201
-    """A page of a browser that knows nothing yet; what goes wrong on it is in `page.problems`."""
-    with browser.new_context(viewport={"width": 1280, "height": 1900}) as context:
-        page = context.new_page()
+        page = browser.new_page(viewport={"width": 1280, "height": 1900})
         page.problems = []
         page.on("pageerror", lambda error: page.problems.append(str(error)))
         yield page
+        browser.close()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
+from playwright.sync_api import Browser, Error
 
 from pipemare_edu.lessons import site
 from pipemare_edu.lessons.build import NOTEBOOKS, PLOTLY
+from pipemare_edu.lessons.previews import chrome
 
 PAGES = [f"{path.stem}.ipynb" for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
 PAGES += [path.name for path in sorted(NOTEBOOKS.glob("*.md"))]
@@ -19,6 +22,16 @@ DRAWN = """() => [...document.querySelectorAll('.plot')].filter(plot =>
   plot.querySelector('.trace, .point, .js-line, .hm image, .contour') &&
   plot.getBoundingClientRect().height > 100).length"""
 FITS = "() => document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(chrome())
+        except Error:
+            pytest.skip("chromium is not installed (apt-get install chromium)")
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +50,9 @@ def figures(source: str) -> int:
 
 
 @pytest.mark.parametrize("source", PAGES)
-def test_a_page_draws_everything_and_asks_nobody(browser: Any, folder: Path, source: str) -> None:
+def test_a_page_draws_everything_and_asks_nobody(
+    browser: Browser, folder: Path, source: str
+) -> None:
     problems, asked = [], []
     with browser.new_context(offline=True, viewport={"width": 1100, "height": 900}) as context:
         page = context.new_page()

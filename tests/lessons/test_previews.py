@@ -92,7 +92,7 @@ def test_only_figures_without_a_picture_are_given_one() -> None:
 
 def test_every_figure_is_drawn_and_no_notebook_drifts(pictured: Path) -> None:
     for path in (pictured, build.path_of("78_made_up", solved=True)):
-        (output,) = nbformat.read(path, as_version=4).cells[1].outputs
+        (output,) = nbformat.read(path, as_version=4).cells[2].outputs
         assert set(output.data) == {build.PLOTLY, previews.PNG, "text/plain"}
         picture = Image.open(io.BytesIO(base64.b64decode(output.data[previews.PNG])))
         assert picture.size == (1200, 450)
@@ -128,7 +128,7 @@ def test_an_unknown_lesson_is_refused(lesson: Path, capsys: pytest.CaptureFixtur
 def test_strict_nbval_passes_with_and_without_pictures(pictured: Path, tmp_path: Path) -> None:
     book = nbformat.read(pictured, as_version=4)
     nbformat.write(book, tmp_path / "with.ipynb")
-    del book.cells[1].outputs[0].data[previews.PNG]
+    del book.cells[2].outputs[0].data[previews.PNG]
     nbformat.write(book, tmp_path / "without.ipynb")
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-q"]
     command += ["-p", "no:cacheprovider", f"--rootdir={tmp_path}", "-c", "/dev/null"]
