@@ -13,6 +13,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
+from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
@@ -103,6 +105,14 @@ def test_every_figure_is_drawn_and_no_notebook_drifts(pictured: Path) -> None:
     before = pictured.read_bytes()
     previews.main([])
     assert pictured.read_bytes() == before
+
+
+def test_where_no_code_runs_the_picture_is_what_shows(pictured: Path) -> None:
+    """Repository pages choose as nbconvert does by itself: text/html, then pictures, then text."""
+    page, _ = HTMLExporter(template_name="basic").from_filename(str(pictured))
+    shown = BeautifulSoup(page, "html.parser").select_one(".output_area")
+    assert shown.img["src"].startswith("data:image/png") and shown.img["width"] == "800"
+    assert "The first is twice as high" not in shown.get_text()
 
 
 def test_without_a_browser_nothing_changes_and_nothing_fails(
