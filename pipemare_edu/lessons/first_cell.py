@@ -5,11 +5,12 @@ Only its builder knows the cell; the sources of the lessons do not have it.
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+import yaml
+
+CITATION = Path(__file__).resolve().parents[2] / "CITATION.cff"
 TEXT = """\
 # On Colab, which has this page alone, it installs the course. Elsewhere it does nothing.
 import sys
@@ -21,8 +22,8 @@ if "google.colab" in sys.modules:
 
 
 def repository() -> str:
-    """The address of the project's repository.  It stands in pyproject.toml, and only there."""
-    return tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
+    """The address of the project's repository, for which CITATION.cff is the one place."""
+    return yaml.safe_load(CITATION.read_text(encoding="utf-8"))["repository-code"]
 
 
 @cache

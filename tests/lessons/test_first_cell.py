@@ -49,7 +49,7 @@ def test_pip_understands_what_it_is_given() -> None:
 
 
 def test_whoever_names_the_address_names_the_same() -> None:
-    """pyproject.toml says it; a badge, which can ask nobody, and the notebooks must agree."""
+    """CITATION.cff says it; a badge, which can ask nobody, and the notebooks must agree."""
     address = r"(github\.com|/gh)/[A-Za-z0-9_-]+/pipemare_edu"
     said = subprocess.run(
         ["git", "grep", "-h", "-o", "-E", address], cwd=ROOT, capture_output=True, text=True
