@@ -30,7 +30,7 @@ from plotly.offline import get_plotlyjs
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
-from .build import NOTEBOOKS, PLOTLY
+from .build import NOTEBOOKS, PLOTLY, path_of
 from .first_cell import first_cell
 from .source import lessons
 
@@ -72,6 +72,11 @@ class Page:
         return textwrap.shorten(self.about, MOST, placeholder=" ...")
 
 
+def sources() -> list[Path]:
+    """What pages are made from: the lessons in their order, then the texts beside them."""
+    return [path_of(lesson, solved=False) for lesson in lessons()] + sorted(NOTEBOOKS.glob("*.md"))
+
+
 def file_of(source: str) -> str:
     """The file of the page that is made from a notebook or text of that name."""
     return "index.html" if source == INDEX else f"{Path(source).stem}.html"
@@ -89,7 +94,7 @@ class Renderer(IPythonRenderer):
     def link(self, text: str, url: str, title: str | None = None) -> str:
         name, mark, place = url.partition("#")
         if name and not re.match(r"[a-z]+:", name):
-            if not re.fullmatch(r"[\w.]+\.(ipynb|md)", name) or not (NOTEBOOKS / name).exists():
+            if name not in {source.name for source in sources()}:
                 return text  # of the repository, and not on the site
             url = file_of(name) + mark + place
         return super().link(text, url, title)
@@ -138,10 +143,10 @@ def make(folder: Path) -> list[Path]:
     """Write the site into `folder`, which is emptied first; returns its pages."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    course = [page(NOTEBOOKS / f"{lesson}.ipynb") for lesson in lessons()]
-    texts = [page(source) for source in sorted(NOTEBOOKS.glob("*.md"))]
+    pages = [page(source) for source in sources()]
+    course = [one for one in pages if one.source.suffix == ".ipynb"]
     html = exporter()
-    for one in course + texts:
+    for one in pages:
         n = course.index(one) if one in course else None
         resources = {
             "course": COURSE,
@@ -156,7 +161,7 @@ def make(folder: Path) -> list[Path]:
     (folder / "plotly.min.js").write_text(get_plotlyjs(), encoding="utf-8")
     shutil.copy(HERE / "page" / "site.js", folder)
     (folder / "site.css").write_text(css(), encoding="utf-8")
-    return [folder / one.file for one in course + texts]
+    return [folder / one.file for one in pages]
 
 
 def css() -> str:

@@ -14,8 +14,6 @@ from pipemare_edu.lessons import site
 from pipemare_edu.lessons.build import NOTEBOOKS, PLOTLY
 from pipemare_edu.lessons.previews import chrome
 
-PAGES = [f"{path.stem}.ipynb" for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
-PAGES += [path.name for path in sorted(NOTEBOOKS.glob("*.md"))]
 # Figures with something drawn in them: their own axes, and at least one mark.
 DRAWN = """() => [...document.querySelectorAll('.plot')].filter(plot =>
   plot.querySelector('.main-svg .bglayer, .main-svg .layer-below') &&
@@ -49,7 +47,7 @@ def figures(source: str) -> int:
     return sum(PLOTLY in out.get("data", {}) for c in book.cells for out in c.get("outputs", ()))
 
 
-@pytest.mark.parametrize("source", PAGES)
+@pytest.mark.parametrize("source", [path.name for path in site.sources()])
 def test_a_page_draws_everything_and_asks_nobody(
     browser: Browser, folder: Path, source: str
 ) -> None:
