@@ -1,5 +1,6 @@
 # make lab    set up .venv, then open JupyterLab on the notebooks
 # make test   set up .venv, then lint, type check and run every test and notebook
+# make site   the lessons as pages without a kernel, in build/site
 # make setup  the set-up alone;  make clean  removes all that these made
 
 PYTHON ?= python3
@@ -22,7 +23,7 @@ if version not in ("3.11", "3.12", "3.13"):
 endef
 export CHECK_PYTHON
 
-.PHONY: setup lab lint test notebooks clean
+.PHONY: setup lab lint test notebooks site clean
 
 setup: $(STAMP)
 	@echo ".venv is ready."
@@ -51,9 +52,14 @@ test: lint
 	$(QUIETLY) PIPEMARE_EDU_STRICT=1 $(PY) -m pytest $(TWICE) $(STRICT) $(NBVAL) \
 	    --junitxml=$(REPORTS)/solutions.xml notebooks/solutions/*.ipynb
 
-# Both versions of every lesson, executed, from its one source.
+# Both versions of every lesson, executed, from its one source, with a picture beside each figure.
 notebooks: $(STAMP)
 	$(PY) -m pipemare_edu.lessons.build
+	$(PY) -m pipemare_edu.lessons.previews
+
+# Pages to open without a kernel or a network.
+site: $(STAMP)
+	$(PY) -m pipemare_edu.lessons.site build/site
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

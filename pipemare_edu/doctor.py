@@ -36,6 +36,7 @@ _NOTEBOOKS = {  # where, by an environment variable that only it sets; the first
     "JupyterLab": ("JPY_SESSION_NAME",),
     "VS Code": ("VSCODE_PID", "VSCODE_CWD"),
 }
+COLAB = "google.colab"  # a module that every kernel there has loaded
 _NO_NOTEBOOK = "none: a plain Python process"
 
 
@@ -68,9 +69,8 @@ def problems() -> list[str]:
         found.append(
             f"Memory is {_gigabytes(limit)}: close other notebooks, a lesson wants up to 700 MB."
         )
-    place = notebook()
-    if place in ("Colab", "VS Code"):
-        found.append(f"Panels may not draw here. {widgets(place)}")
+    if may_not_draw():
+        found.append(f"Panels may not draw here. {widgets(notebook())}")
     return found
 
 
@@ -111,8 +111,15 @@ def notebook() -> str:
     """Where the notebook runs that we are in."""
     if "ipykernel" not in sys.modules:
         return _NO_NOTEBOOK
+    if COLAB in sys.modules:
+        return "Colab"
     places = (p for p, names in _NOTEBOOKS.items() if any(os.environ.get(n) for n in names))
     return next(places, "a Jupyter kernel")
+
+
+def may_not_draw() -> bool:
+    """Whether this is a place where some installations do not draw widgets."""
+    return notebook() in ("Colab", "VS Code")
 
 
 def widgets(place: str) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 
 import nbformat
 
+from .first_cell import first_cell
+
 MAX_BYTES = 500_000
 MAX_CODE_CELLS, MAX_CODE_LINES, MAX_CELL_LINES, SHORT_CELL_LINES = 25, 120, 20, 6
 # A 50-minute lesson has 1,500 to 2,200 words.  A shorter one has fewer: at 200 words a minute,
@@ -46,6 +48,7 @@ def lint(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     problems += _ids(json.loads(text)["cells"])  # nbformat gives new ones in place of doubles
     book = nbformat.reads(text, as_version=4)
+    book.cells = [cell for cell in book.cells if cell.source != first_cell()]  # not the lesson's
     return problems + [problem for rule in RULES for problem in rule(book)]
 
 

@@ -10,6 +10,7 @@ A source is a jupytext percent file in sources/.  In a code cell, a region like 
 
 is `text = ...` in the student's notebook; the solution notebook has it without the stub (nbgrader
 reads the same markers).  `{{machine time}}` in a text cell becomes what an execution took.
+Below the opening text stands a cell that is the same in all notebooks (first_cell.py).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import jupytext
 import nbformat
 
 from .. import __version__
+from .first_cell import first_cell
 
 SOURCES = Path(__file__).resolve().parent / "sources"
 METADATA = {
@@ -48,6 +50,7 @@ def notebook(lesson: str, solved: bool, seconds: int) -> Any:
     """
     book = jupytext.read(SOURCES / f"{lesson}.py", fmt="py:percent")
     cells = [cell for cell in book.cells if not _for_tools_only(cell.source)]
+    cells.insert(1, nbformat.v4.new_code_cell(first_cell()))
     made: dict[str, int] = {}
     for cell in cells:
         cell.id = _id(cell.source, made)

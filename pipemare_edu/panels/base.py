@@ -16,12 +16,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import ipywidgets as w
+from IPython.display import display
 
+from .. import doctor
 from ..figures import Figure, describe
 from ..figures.fig import Fig
 from ..trainer.registry import unknown
 from . import words
 from .cells import Cells
+from .colab import allow_widgets
 from .controls import close, row
 from .loop import Pace, Worker
 from .report import Report
@@ -153,6 +156,14 @@ class Panel(Report):
 
     def __repr__(self) -> str:
         return self.text
+
+    def _ipython_display_(self) -> None:
+        """Where widgets may not draw, the plain call's sentence stands above the panel."""
+        if not doctor.may_not_draw():
+            raise NotImplementedError  # IPython goes on to the next method
+        allow_widgets()
+        display({"text/plain": self.text.splitlines()[-1]}, raw=True)
+        display(self._repr_mimebundle_(), raw=True)
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         view = self.view._repr_mimebundle_(**options) or {}

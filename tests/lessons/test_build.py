@@ -62,13 +62,13 @@ def built(notebooks: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_both_notebooks_are_executed_in_the_ci_profile(built: Path) -> None:
     for name, strict in (("77_made_up.ipynb", "0"), ("solutions/77_made_up.ipynb", "1")):
         book = nbformat.read(built / name, as_version=4)
-        assert book.cells[1].outputs[0].text == f"ci {strict}\n"
-        assert [cell.get("execution_count", 0) for cell in book.cells] == [0, 1, 0, 2]
+        assert book.cells[2].outputs[0].text == f"ci {strict}\n"
+        assert [cell.get("execution_count", 0) for cell in book.cells] == [0, 1, 2, 0, 3]
 
 
 def test_nothing_is_kept_that_needs_a_kernel_or_changes_by_itself(built: Path) -> None:
     book = nbformat.read(built / "77_made_up.ipynb", as_version=4)
-    assert [set(output.data) for output in book.cells[3].outputs] == [
+    assert [set(output.data) for output in book.cells[4].outputs] == [
         {"text/plain"},
         {"text/plain", "application/vnd.plotly.v1+json"},
     ]
@@ -89,10 +89,10 @@ def test_the_map_names_minutes_and_machine_time(built: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("A widget and", "Another widget and", "cell 2 differs: Another widget"),
-        ("x = 1", "x = 2", "solutions/77_made_up.ipynb: cell 3 differs"),
-        ("# x = ...", "# x = ...  # a number", "77_made_up.ipynb: cell 3 differs"),
-        ("# %% [markdown]\n# A", "# %%\n1\n# %% [markdown]\n# A", "it has 4 cells, its source 5"),
+        ("A widget and", "Another widget and", "cell 3 differs: Another widget"),
+        ("x = 1", "x = 2", "solutions/77_made_up.ipynb: cell 4 differs"),
+        ("# x = ...", "# x = ...  # a number", "77_made_up.ipynb: cell 4 differs"),
+        ("# %% [markdown]\n# A", "# %%\n1\n# %% [markdown]\n# A", "it has 5 cells, its source 6"),
     ],
 )
 def test_drift_is_found(

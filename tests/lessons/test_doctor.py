@@ -49,6 +49,13 @@ def test_places(
     assert ("Panels may not draw" in "".join(doctor.problems())) == (place in ("Colab", "VS Code"))
 
 
+def test_colab_is_known_by_its_module_too(machine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ipykernel", doctor)
+    assert not doctor.may_not_draw()
+    monkeypatch.setitem(sys.modules, "google.colab", doctor)
+    assert doctor.notebook() == "Colab" and doctor.may_not_draw()
+
+
 def test_what_is_missing_is_a_problem(machine: None, monkeypatch: pytest.MonkeyPatch) -> None:
     real = metadata.version
 

@@ -11,6 +11,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from pipemare_edu.lessons.first_cell import first_cell
 from pipemare_edu.lessons.lint import lint
 
 OPENING = (
@@ -59,6 +60,16 @@ def problems(tmp_path: Path) -> Callable[[Any], list[str]]:
 
 def test_nothing_to_say_about_a_good_one(problems: Callable[[Any], list[str]]) -> None:
     assert problems(good()) == []
+
+
+def test_the_builders_own_cell_may_reach_for_the_network(
+    problems: Callable[[Any], list[str]],
+) -> None:
+    book = good()
+    book.cells.insert(1, new_code_cell(first_cell()))
+    assert problems(book) == []
+    book.cells[1].source += "\n    %pip install another"
+    assert "reaches for the network" in "\n".join(problems(book))
 
 
 @pytest.mark.parametrize(
