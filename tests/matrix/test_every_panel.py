@@ -95,7 +95,7 @@ def click(page: Any, panel: int, which: str) -> None:
     "server",
     [(kernel, front) for kernel in (6, 7) for front in FRONTS],
     indirect=True,
-    ids=lambda chosen: "ipykernel {}, {}".format(*chosen),
+    ids=lambda chosen: "ipykernel{}-{}".format(*chosen),
 )
 def test_every_panel_works(server: Server, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with new_page() as page:
