@@ -6,7 +6,9 @@ cancelled; and nothing complains, neither in a panel nor in the page nor in the 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,12 @@ from browser.server import FRONTS, Server, new_page, serving
 from every_panel import NAMES, call
 from nbformat.v4 import new_code_cell, new_notebook
 
-ENVIRONMENTS = Path(__file__).resolve().parents[2] / "build" / "matrix"
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENTS = ROOT / "build" / "matrix"
+DEMO = ROOT / "notebooks" / "demo_recipe_board.ipynb"
+CHOICES = [(kernel, front) for kernel in (6, 7) for front in FRONTS]
+pytestmark = pytest.mark.matrix
+
 FIRST = (
     "import ipykernel\nfrom pipemare_edu import panels\nprint('ipykernel', ipykernel.__version__)"
 )
@@ -67,13 +74,13 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
         yield server
 
 
-def run_all(page: Any, server: Server) -> None:
-    """Open the notebook and run every cell; Voila does so by itself."""
-    page.goto(server.url("every.ipynb"), timeout=180_000)
+def run_all(page: Any, server: Server, notebook: str, panels: int) -> None:
+    """Open a notebook and run every cell; Voila does so by itself."""
+    page.goto(server.url(notebook), timeout=180_000)
     if server.front is not FRONTS["voila"]:
         page.wait_for_function(OPENED, timeout=60_000)
         page.evaluate(RUN_ALL)
-    page.wait_for_function(f"() => {PANELS}.length === {len(NAMES) + 1}", timeout=60_000)
+    page.wait_for_function(f"() => {PANELS}.length === {panels}", timeout=60_000)
 
 
 def stands(page: Any, panel: int, condition: str, seconds: float = 60) -> dict[str, Any]:
@@ -90,34 +97,47 @@ def click(page: Any, panel: int, which: str) -> None:
     page.wait_for_function(BUTTON, arg=[panel, which], timeout=20_000)
 
 
-@pytest.mark.matrix
+@contextmanager
+def watched(server: Server) -> Iterator[Any]:
+    """A page on which nothing complains, nor in the kernel behind it."""
+    with new_page() as page:
+        said: list[str] = []
+        page.on("console", lambda m: said.append(m.text) if m.type == "error" else None)
+        yield page
+        assert page.evaluate(ERRORS) == []
+        assert page.problems == [] and said == []
+    assert "Traceback" not in server.log.read_text()
+
+
+def run_to_its_end(page: Any, panel: int) -> None:
+    before = stands(page, panel, "it.figures > 0 && it.drawn")
+    click(page, panel, "run")
+    after = stands(page, panel, "it.end && it.drawn")
+    assert after["end"] == "success", after["says"]
+    assert after["figures"] == before["figures"]
+
+
 @pytest.mark.parametrize(
-    "server",
-    [(kernel, front) for kernel in (6, 7) for front in FRONTS],
-    indirect=True,
-    ids=lambda chosen: "ipykernel{}-{}".format(*chosen),
+    "server", CHOICES, indirect=True, ids=["ipykernel{}-{}".format(*c) for c in CHOICES]
 )
 def test_every_panel_works(server: Server, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    with new_page() as page:
-        complaints = []
-        page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
-        run_all(page, server)
-        version = page.get_by_text("ipykernel ", exact=False).first.inner_text()
-        assert f"ipykernel {request.node.callspec.params['server'][0]}." in version
-
-        for n, name in enumerate(NAMES):
-            before = stands(page, n, "it.figures > 0 && it.drawn")
-            click(page, n, "run")
-            after = stands(page, n, "it.end && it.drawn")
-            assert after["end"] == "success", (name, after["says"])
-            assert after["figures"] == before["figures"], name
-
+    with watched(server) as page:
+        run_all(page, server, "every.ipynb", len(NAMES) + 1)
+        kernel, _ = request.node.callspec.params["server"]
+        assert page.get_by_text(f"ipykernel {kernel}.").count() == 1
+        for panel in range(len(NAMES)):
+            run_to_its_end(page, panel)
         click(page, len(NAMES), "run")
         stands(page, len(NAMES), "it.says.startsWith('Training')")
         click(page, len(NAMES), "cancel")
         stands(page, len(NAMES), "it.end === 'warning' && it.says.startsWith('Cancelled')")
-
         page.screenshot(path=str(tmp_path / "every.png"), full_page=True)
-        assert page.evaluate(ERRORS) == []
-        assert page.problems == [] and complaints == []
-    assert "Traceback" not in server.log.read_text()
+
+
+@pytest.mark.parametrize("server", [(7, "lab"), (7, "voila")], indirect=True, ids=["lab", "voila"])
+def test_the_demo_works(server: Server, tmp_path: Path) -> None:
+    shutil.copy(DEMO, server.folder)
+    with watched(server) as page:
+        run_all(page, server, DEMO.name, 1)
+        run_to_its_end(page, 0)
+        page.screenshot(path=str(tmp_path / "demo.png"), full_page=True)

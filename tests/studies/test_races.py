@@ -72,7 +72,7 @@ def test_a_race_in_processes_grows_and_stops_and_leaves_nothing():
 
 
 @dataclass(frozen=True)
-class Broken(pm.GPipe):
+class Broken(pm.PipeMare):
     def rate(self, tau, step):
         raise LookupError("no rate")
 
