@@ -23,7 +23,8 @@ from .training import prepare
 
 Record = dict[str, Any]
 Reports = Generator[tuple[int, "float | Record"], None, None]
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def record(run: Run, method: str, seed: int) -> Record:

@@ -16,7 +16,7 @@ NAMES = [
 ]
 # For the plain call, too.  A panel that is not here runs as it is.
 SHORT: dict[str, dict[str, Any]] = {
-    "Annealing": {"seeds": 1, "steps": 20},
+    "Annealing": {"annealing": 10, "seeds": 1, "steps": 20},
     "GradientDiscrepancy": {"step": 20},
     "LiveTraining": {"stages": 4, "steps": 40},
     "NetworkThreshold": {"what": "one more"},

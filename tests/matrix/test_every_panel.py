@@ -102,10 +102,10 @@ def watched(server: Server) -> Iterator[Any]:
     """A page on which nothing complains, nor in the kernel behind it."""
     with new_page() as page:
         said: list[str] = []
-        page.on("console", lambda m: said.append(m.text) if m.type == "error" else None)
+        page.on("console", lambda m: said.append(f"{m.text} ({m.location})") if m.type == "error" else None)
         yield page
         assert page.evaluate(ERRORS) == []
-        assert page.problems == [] and said == []
+        assert [*page.problems, *said] == []
     assert "Traceback" not in server.log.read_text()
 
 
