@@ -1,6 +1,7 @@
 # make lab    set up .venv, then open JupyterLab on the notebooks
 # make test   set up .venv, then lint, type check and run every test and notebook
 # make site   the lessons as pages without a kernel, in build/site
+# make test-matrix  every panel with ipykernel 6 and 7 in JupyterLab 4, Notebook 7 and Voila
 # make setup  the set-up alone;  make clean  removes all that these made
 
 PYTHON ?= python3
@@ -10,6 +11,7 @@ REPORTS := build/reports
 NBVAL := --nbval-current-env --nbval-cell-timeout=120
 STRICT := --nbval --nbval-sanitize-with=tests/notebooks/sanitize.cfg
 TWICE := -n 2 --dist loadfile
+MATRIX := build/matrix
 QUIETLY := PIPEMARE_EDU_PROFILE=ci PLOTLY_RENDERER=plotly_mimetype
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -23,7 +25,7 @@ if version not in ("3.11", "3.12", "3.13"):
 endef
 export CHECK_PYTHON
 
-.PHONY: setup lab lint test notebooks site clean
+.PHONY: setup lab lint test test-matrix notebooks site clean
 
 setup: $(STAMP)
 	@echo ".venv is ready."
@@ -45,12 +47,24 @@ lint: $(STAMP)
 
 test: lint
 	@rm -rf $(REPORTS)
-	$(PY) -m pytest $(TWICE) -m "not alone" --junitxml=$(REPORTS)/tests.xml tests
+	$(PY) -m pytest $(TWICE) -m "not alone and not matrix" --junitxml=$(REPORTS)/tests.xml tests
 	$(PY) -m pytest -m alone --junitxml=$(REPORTS)/alone.xml tests
 	$(QUIETLY) $(PY) -m pytest $(TWICE) --nbval-lax $(NBVAL) \
 	    --junitxml=$(REPORTS)/notebooks.xml notebooks/*.ipynb
 	$(QUIETLY) PIPEMARE_EDU_STRICT=1 $(PY) -m pytest $(TWICE) $(STRICT) $(NBVAL) \
 	    --junitxml=$(REPORTS)/solutions.xml notebooks/solutions/*.ipynb
+
+# An environment for each ipykernel, with all three front ends in it.
+test-matrix: $(STAMP) $(MATRIX)/ipykernel6/installed $(MATRIX)/ipykernel7/installed
+	$(PY) -m pytest -m matrix --junitxml=$(REPORTS)/matrix.xml tests/matrix
+
+$(MATRIX)/ipykernel%/installed: pyproject.toml constraints.txt
+	"$(PYTHON)" -m venv $(@D)
+	grep -v "^ipykernel==" constraints.txt > $(@D)/constraints.txt
+	$(@D)/bin/python -m pip install -c $(@D)/constraints.txt hatchling
+	$(@D)/bin/python -m pip install -c $(@D)/constraints.txt --no-build-isolation -e ".[voila]" \
+	    "ipykernel==$*.*" "jupyterlab==4.*" "notebook==7.*"
+	@touch $@
 
 # Both versions of every lesson, executed, from its one source, with a picture beside each figure.
 notebooks: $(STAMP)

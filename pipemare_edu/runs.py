@@ -6,22 +6,26 @@ import math
 import multiprocessing
 import os
 import signal
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import cloudpickle
 
 from .errors import PipelineError
 from .limits import processes
+from .trainer.members import warm_up
 from .trainer.methods import Method
+from .trainer.placement import here
 from .trainer.run import Run
 from .training import prepare
 
 Record = dict[str, Any]
 Reports = Generator[tuple[int, "float | Record"], None, None]
+T = TypeVar("T")
+R = TypeVar("R")
 
 RUN_BYTES = 400 << 20  # of a process with torch that trains one of the small tasks
 
@@ -84,7 +88,9 @@ def side_by_side(work: Sequence[Work], jobs: int) -> Reports:
     one either.
     """
     if jobs > 1:
-        yield from _in_processes(work, jobs)
+        with closing(in_processes(_reports, work, jobs, BEAT)) as told:
+            for news in told:
+                yield from news
         return
     for place, item in enumerate(work):
         report: float | Record = 0.0
@@ -94,67 +100,96 @@ def side_by_side(work: Sequence[Work], jobs: int) -> Reports:
             return
 
 
-def _in_processes(work: Sequence[Work], jobs: int) -> Reports:
-    context = multiprocessing.get_context("spawn")  # torch and fork do not go well together
-    shares, others = context.SimpleQueue(), set(multiprocessing.active_children())
-    with context.Pool(min(jobs, len(work)) or 1, _start, (shares,)) as pool:
+BEAT = 0.5  # seconds between two reports of a run
+
+
+def in_processes(
+    carry: Callable[[T], Iterator[R]], items: Sequence[T], jobs: int, beat: float
+) -> Generator[list[tuple[int, R]], None, None]:
+    """Carry out items in `jobs` processes: every `beat` seconds or sooner, what has been reported
+    since, as (place in `items`, report).
+
+    carry  a function of a module (it is sent by its name); what it yields are an item's reports, of
+           which one in every `beat` seconds arrives, and always the last
+
+    An error in `carry` ends everything and is raised here.  Closing it ends the processes, which do
+    not outlive this one either.
+    """
+    context, others = _context(), set(multiprocessing.active_children())
+    reports = context.SimpleQueue()
+    with context.Pool(min(jobs, len(items)) or 1, _start, (reports, carry, beat)) as pool:
         processes = set(multiprocessing.active_children()) - others
         # cloudpickle sends a method class from a notebook cell or a script by value.
-        results = pool.imap_unordered(_in_process, map(cloudpickle.dumps, enumerate(work)))
-        for _ in work:
+        results = pool.imap_unordered(_in_process, map(cloudpickle.dumps, enumerate(items)))
+        for _ in items:
             result = None
             while result is None:
                 alive = all(process.is_alive() for process in processes)
-                result = _wait(results)
-                while not shares.empty():
-                    yield shares.get()
+                result = _wait(results, beat)
+                news = []
+                while not reports.empty():
+                    news.append(reports.get())
                 if result is None and not alive:  # the pool would wait for it for ever
                     raise PipelineError(
                         "a process that trained was ended from outside (out of memory?): fewer "
                         "runs side by side need less"
                     )
-            yield result
+                yield news if result is None else [*news, result]
 
 
-def _wait(results: Any) -> tuple[int, Record] | None:
+def _context() -> Any:
+    """Processes from the workers' server start in a tenth of a second, fresh ones in three; torch
+    and a plain fork do not go well together."""
+    if not here().forkserver:
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    warm_up()
+    return context
+
+
+def _wait(results: Any, seconds: float) -> Any:
     try:
-        return results.next(timeout=BEAT)
+        return results.next(timeout=seconds)
     except multiprocessing.TimeoutError:
         return None
 
 
-BEAT = 0.5  # seconds between two reports of a run
-_shares: Any = None  # in a process that trains: where its reports go
+class _Here(NamedTuple):
+    """In a process that trains: where its reports go, what makes them, and how often one goes."""
+
+    reports: Any
+    carry: Callable[[Any], Iterator[Any]]
+    beat: float
 
 
-def _start(shares: Any) -> None:
+_here: _Here
+
+
+def _start(*given: Any) -> None:
     """Ctrl-C reaches every process of the terminal; the parent alone decides what it means."""
-    global _shares
-    _shares = shares
+    global _here
+    _here = _Here(*given)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _in_process(item: bytes) -> tuple[int, Record]:
+def _in_process(item: bytes) -> tuple[int, Any]:
+    """Send on what is reported of an item, now and then, but for the last report: returns it."""
     place, work = cloudpickle.loads(item)
+    parent, due = multiprocessing.parent_process(), 0.0
     try:
-        return place, _carried(place, _reports(work))
+        reports = _here.carry(work)
+        report = next(reports)
+        for later in reports:
+            if monotonic() >= due:
+                due = monotonic() + _here.beat
+                if parent is not None and not parent.is_alive():
+                    os._exit(1)
+                _here.reports.put((place, report))
+            report = later
     except Exception as error:
         error.__dict__.pop("run", None)  # it does not travel, and would hide the error
         raise
-
-
-def _carried(place: int, reports: Iterator[float | Record]) -> Record:
-    """Send on what a run reports; returns its record."""
-    parent, due = multiprocessing.parent_process(), 0.0
-    for report in reports:
-        if isinstance(report, dict):
-            return report
-        if monotonic() >= due:
-            due = monotonic() + BEAT
-            if parent is not None and not parent.is_alive():
-                os._exit(1)
-            _shares.put((place, report))
-    raise AssertionError("a run ended without its record")
+    return place, report
 
 
 def _reports(work: Work) -> Iterator[float | Record]:

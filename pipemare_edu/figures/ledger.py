@@ -74,7 +74,8 @@ def stage_bytes(
     ]
     missing = [] if counted else [_note("Run counts them in real training")]
     return figure(
-        [*bars, go.Bar(xaxis="x2", yaxis="y2", showlegend=False)],  # keeps the place of the axes
+        # The last one keeps the place of the axes: with no point at all it would count as hidden.
+        [*bars, go.Bar(x=[None], y=[None], xaxis="x2", yaxis="y2", showlegend=False)],
         f"{label}{': ' * bool(label)}{_message(formula, counted, shown)}",
         _stage_words(formula, counted, shown),
         height=340,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from ..trainer.placement import Machine, here
+from ..trainer.registry import unknown
+
+T = TypeVar("T")
 
 
 def engines(machine: Machine | None = None) -> dict[str, dict[str, Any]]:
@@ -18,3 +22,17 @@ def engines(machine: Machine | None = None) -> dict[str, dict[str, Any]]:
     elif machine.gpus:
         found[f"{machine.gpus} GPUs"] = {"workers": "auto", "device": "cuda"}
     return found
+
+
+def jobs(machine: Machine | None = None) -> dict[str, int]:
+    """name -> how many runs go at a time where a panel has several to do: one, in this kernel, or
+    two, each in a process of its own; on this machine if none is given."""
+    machine = machine or here()
+    return {"kernel": 1, "2 processes": 2} if machine.forkserver else {"kernel": 1}
+
+
+def picked(name: str, offered: Mapping[str, T]) -> T:
+    """What `offered` has for an engine's name.  ValueError for a name that it does not have."""
+    if name not in offered:
+        raise ValueError(unknown("engine", name, list(offered)))
+    return offered[name]

@@ -14,7 +14,7 @@ from ..training import prepare, warm_up
 from . import controls as c
 from . import words
 from .base import Goal, Panel
-from .engines import engines
+from .engines import engines, picked
 from .shown import Shown
 from .story import Settings, figures, labels, tell
 
@@ -61,8 +61,7 @@ class LiveTraining(Panel):
         engine: str = "kernel",
     ) -> None:
         warm_up()
-        if engine not in engines():
-            raise ValueError(unknown("engine", engine, list(engines())))
+        picked(engine, engines())
         if method not in method_names():
             raise ValueError(unknown("method", method, method_names()))
         given = {"stages": stages, "microbatches": microbatches, "rate": rate, "steps": steps}
@@ -168,11 +167,9 @@ def live_training(
     engine: str = "kernel",
 ) -> Shown:
     """What LiveTraining shows after one Run, without widgets; `.value` is the run."""
-    if engine not in engines():
-        raise ValueError(unknown("engine", engine, list(engines())))
     job = prepare(
         task, method, stages, microbatches, steps, seed, network=network, rate=rate,
-        **engines()[engine],
+        **picked(engine, engines()),
     )  # fmt: skip
     run = job.fit()
     return Shown(figures({method: run}, run, log, time), run)

@@ -11,11 +11,13 @@ from ..figures import race as race_figure
 from ..figures.race import SHOWS, Racer, by_method
 from ..studies.races import THREE, Methods, Track, shipped, track
 from ..studies.races import race as racing
+from ..trainer import members
 from ..trainer.methods import Method, PipeMare
 from ..training import warm_up
 from . import controls as c
 from . import words
 from .base import Goal, Panel
+from .engines import jobs, picked
 from .shown import Shown
 
 RUNS = (("shipped, where there are", "shipped"), ("live, all of them", "live"))
@@ -59,6 +61,7 @@ class Race(Panel):
     runs     "shipped": show the shipped run of a configuration where there is one, and train the
              others; "live": train all, and draw them over the shipped ones
     show     the curves: "loss" or "score"
+    engine   "kernel": one run after the other, here; "2 processes": two at a time, beside it
     goal     what a learner should bring about, or None
 
     `result()` gives the racers (figures.race.Racer).  Raises ValueError for what cannot run.
@@ -77,8 +80,10 @@ class Race(Panel):
         runs: str = "shipped",
         show: str = "loss",
         goal: Goal | None = GOAL,
+        engine: str = "kernel",
     ) -> None:
         warm_up()
+        picked(engine, jobs())
         self.methods = methods
         given = {"rate": rate, "stages": stages, "microbatches": microbatches, "steps": steps}
         start = track(task, network, **given)
@@ -95,25 +100,29 @@ class Race(Panel):
             "microbatches": c.count("microbatches", start.microbatches, most=16),
             "steps": c.whole("steps", start.steps, least=1),
             "runs": c.choice("runs", RUNS, runs),
+            "engine": c.choice("engine", list(jobs()), engine),
         }
         named = {"methods": _named(methods), "seeds": seeds, "task": task, "network": network}
         named |= given | {"runs": runs, "show": show}
         text = words.text_form(type(self).__name__, named)
         views = {"show": c.choice("curves", SHOWS, show)}
         super().__init__(controls, text, goal, views)
+        self.controls["engine"].observe(self.guarded(self._engine_changed), "value")
+        self._engine_changed()
 
     def work(self, settings: dict[str, Any]) -> Generator[float, None, None]:
-        asked, seeds, live = settings.pop("methods"), settings.pop("seeds"), settings.pop("runs")
+        asked, seeds = settings.pop("methods"), settings.pop("seeds")
+        live, at_a_time = settings.pop("runs") == "live", jobs()[settings.pop("engine")]
         if not asked:
             raise ValueError("no method is chosen: choose one or more in the list of methods")
         on = replace(self._track, **settings)
         self._track, self._ended = on, False
         methods = {label: self.lineup[label] for label in asked}
-        self.racers, self._behind = [], behind(on, methods, seeds, live)
-        for racers in racing(on, methods, range(seeds), live == "live", self._stop):
+        self.racers, self._behind = [], behind(on, methods, seeds) if live else []
+        for racers in racing(on, methods, range(seeds), live, self._stop, at_a_time):
             self.racers = racers
-            part = 1.0 if racers[-1].ended else racers[-1].steps / on.steps
-            yield (len(racers) - 1 + part) / (len(methods) * seeds)
+            done = sum(1.0 if r.ended else r.steps / on.steps for r in racers)
+            yield done / (len(methods) * seeds)
         self._ended = not self.stopping
 
     def draw(self, live: bool = False) -> dict[str, Figure]:
@@ -144,6 +153,10 @@ class Race(Panel):
     def _stop(self) -> bool:
         return self.stopping
 
+    def _engine_changed(self, _: Any = None) -> None:
+        if jobs()[self.controls["engine"].value] > 1:
+            members.warm_up()  # processes are ready before Run is clicked
+
 
 def race(
     methods: Methods = THREE,
@@ -156,20 +169,20 @@ def race(
     steps: int | None = None,
     runs: str = "shipped",
     show: str = "loss",
+    engine: str = "kernel",
 ) -> Shown:
     """What Race shows after one Run, without widgets; `.value` is the racers."""
+    at_a_time = picked(engine, jobs())
     given = {"rate": rate, "stages": stages, "microbatches": microbatches, "steps": steps}
     on = track(task, network, **given)
-    line = on.lineup(methods)
-    *_, racers = racing(on, line, range(seeds), runs == "live")
-    shown = [*behind(on, line, seeds, runs), *racers]
+    line, live = on.lineup(methods), runs == "live"
+    *_, racers = racing(on, line, range(seeds), live, jobs=at_a_time)
+    shown = [*(behind(on, line, seeds) if live else []), *racers]
     return Shown({"race": race_figure(shown, on.score, show)}, racers)
 
 
-def behind(on: Track, methods: Mapping[str, Method], seeds: int, runs: str) -> list[Racer]:
+def behind(on: Track, methods: Mapping[str, Method], seeds: int) -> list[Racer]:
     """The shipped runs over which live ones are drawn."""
-    if runs != "live":
-        return []
     known = (shipped(on, k, m, s) for s in range(seeds) for k, m in methods.items())
     return [r for r in known if r is not None]
 

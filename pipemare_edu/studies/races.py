@@ -13,9 +13,10 @@ import itertools
 import math
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
@@ -24,11 +25,13 @@ from ..compare import methods_for
 from ..figures.curves import points
 from ..figures.race import Racer, words
 from ..lessons.cache import Cache
+from ..runs import in_processes
 from ..trainer.methods import Method, PipeMare
 from ..trainer.run import Run
 from ..training import prepare
 
 POINTS = 64  # most points of a run's loss
+BEAT = 0.05  # seconds between two reports of runs in processes
 
 Methods = Sequence[str] | Mapping[str, str | Method]
 
@@ -95,33 +98,71 @@ def _digits(value: float) -> float:
     return float(f"{value:.4g}")
 
 
+class Entry(NamedTuple):
+    """One run of a race, to be done."""
+
+    on: Track
+    label: str
+    method: Method
+    seed: int
+
+    def carried(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Racer]:
+        """How it goes, after every chunk of work.  `stop` is asked each time: True cancels it."""
+        for run in self.on.run(self.method, self.seed):
+            if stop():
+                run.cancel()
+            yield racer(self.label, self.seed, run, self.on.score)
+
+
 def race(
     on: Track,
     methods: Mapping[str, Method],
     seeds: Sequence[int],
     live: bool = False,
     stop: Callable[[], bool] = lambda: False,
+    jobs: int = 1,
 ) -> Generator[list[Racer], None, None]:
-    """The racers so far, the last of them perhaps still running, after every chunk of work.
+    """The racers so far, those under way among them, after every chunk of work: first those that
+    were shipped, then these and the others as they are trained.
 
     live  trains every run here; otherwise only those that were not shipped
-    stop  asked after each chunk: True cancels the run under way and ends the race
+    stop  asked after each chunk: True cancels the runs under way and ends the race
+    jobs  runs at a time: one, here, or several, in processes of their own (the bits are the same)
+
+    Raises ValueError before any work for what cannot run.
     """
-    kept: list[Racer] = []
-    for seed, (label, method) in itertools.product(seeds, methods.items()):
-        known = None if live else shipped(on, label, method, seed)
-        if known is not None:
-            kept.append(known)
-            yield kept
-            continue
-        for run in on.run(method, seed):
+    entries = [Entry(on, k, m, seed) for seed, (k, m) in itertools.product(seeds, methods.items())]
+    known = {n: None if live else shipped(*entry) for n, entry in enumerate(entries)}
+    racers = {n: r for n, r in known.items() if r is not None}
+    rest = [n for n in known if n not in racers]
+    for label in {entries[n].label for n in rest}:
+        prepare(**asdict(on), method=methods[label])
+    if racers:
+        yield list(racers.values())
+    for news in _trained([entries[n] for n in rest], stop, jobs) if rest else ():
+        racers |= {rest[place]: now for place, now in news}
+        yield [racers[n] for n in sorted(racers)]
+
+
+def _trained(
+    entries: Sequence[Entry], stop: Callable[[], bool], jobs: int
+) -> Iterator[list[tuple[int, Racer]]]:
+    """The news of those runs, as (place in `entries`, how it goes)."""
+    if jobs == 1:
+        for place, entry in enumerate(entries):
+            yield from ([(place, now)] for now in entry.carried(stop))
             if stop():
-                run.cancel()
-            now = racer(label, seed, run, on.score)
-            yield [*kept, now]
-        kept.append(now)
-        if stop():
-            return
+                return
+        return
+    latest: dict[int, Racer] = {}
+    with closing(in_processes(Entry.carried, entries, jobs, BEAT)) as reports:
+        for news in reports:
+            latest |= dict(news)
+            yield news
+            if stop():
+                break
+    left = {n: r for n, r in latest.items() if r.status == "running"}
+    yield [(n, replace(r, status="cancelled")) for n, r in left.items()]
 
 
 def config(on: Track, method: Method, seed: int) -> dict[str, Any]:

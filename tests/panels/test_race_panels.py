@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from multiprocessing import active_children
 
 import pytest
 from ipywidgets.widgets import widget as registry
@@ -105,7 +106,7 @@ def test_every_control_of_the_race_is_used():
     panel = Race()
     changes = {
         "methods": ("pipemare-t1",), "seeds": 1, "rate": 0.05, "stages": 4, "microbatches": 2,
-        "steps": 9, "runs": "live",
+        "steps": 9, "runs": "live", "engine": "2 processes",
     }  # fmt: skip
     assert set(changes) == set(panel.controls)
     panel.set(**changes)
@@ -164,6 +165,20 @@ def test_a_cancelled_race_keeps_what_ran():
     word = cancelled(panel, lambda: panel.racers and panel.racers[-1].steps > 5)
     assert word == "cancelled" and "Cancelled: 1 run trained here" in panel.status.value
     assert [r.status for r in panel.result()] == ["cancelled"]
+
+
+def test_a_race_on_two_processes_shows_both_runs_and_is_cancelled():
+    panel = Race(["gpipe", "pipemare-t1"], stages=3, steps=100_000, engine="2 processes")
+
+    def both_run() -> bool:
+        return len(panel.racers) == 2 and all(r.steps > 5 for r in panel.racers)
+
+    assert cancelled(panel, both_run) == "cancelled" and active_children() == []
+    assert [r.status for r in panel.result()] == ["cancelled"] * 2
+    assert "Cancelled: 2 runs trained here" in panel.status.value
+    for make in (Race, race):
+        with pytest.raises(ValueError, match="unknown engine 'gpu'. There are kernel, 2 processes"):
+            make(engine="gpu")
 
 
 def test_no_method_and_bad_names_are_refused():

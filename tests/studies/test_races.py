@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from multiprocessing import active_children
 
 import pytest
 
@@ -51,6 +52,43 @@ def test_a_race_grows_and_stops():
         seen.append(racers[-1].steps)
     assert racers[-1].status == "cancelled" and len(racers) == 1
     assert 0 < seen[-1] < 10_000 and seen == sorted(seen)
+
+
+def test_two_runs_at_a_time_give_the_same_racers():
+    methods = QUICK.lineup(["gpipe", "pipemare-t1"])
+    *_, one = race(QUICK, methods, range(2))
+    *_, two = race(QUICK, methods, range(2), jobs=2)
+    assert two == one and active_children() == []
+
+
+def test_a_race_in_processes_grows_and_stops_and_leaves_nothing():
+    long, seen = replace(QUICK, steps=100_000), []
+    both = long.lineup(["gpipe", "pipemare-t1"])
+    for racers in race(long, both, range(2), jobs=2, stop=lambda: bool(seen)):
+        if len(racers) == 2 and all(r.losses for r in racers):
+            seen.append(racers)
+    assert [r.status for r in seen[0]] == ["running"] * 2
+    assert [r.status for r in racers] == ["cancelled"] * 2 and active_children() == []
+
+
+@dataclass(frozen=True)
+class Broken(pm.PipeMare):
+    def rate(self, tau, step):
+        raise LookupError("no rate")
+
+
+def test_an_error_in_a_process_ends_the_race_and_leaves_nothing():
+    with pytest.raises(pm.StageError, match="no rate"):
+        list(race(QUICK, {"a": pm.GPipe(), "b": Broken()}, range(2), jobs=2))
+    assert active_children() == []
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_cannot_run_is_refused_before_anything_runs(jobs, monkeypatch):
+    monkeypatch.setattr(Track, "run", lambda *_: pytest.fail("it started"))
+    monkeypatch.setattr(races, "in_processes", lambda *_: pytest.fail("it started"))
+    with pytest.raises(ValueError, match="12 layers cannot fill 20 stages"):
+        list(race(replace(QUICK, stages=20), QUICK.lineup(["gpipe"]), [0], jobs=jobs))
 
 
 def test_a_diverged_run_counts_0_and_ends_in_a_finite_loss():
