@@ -143,6 +143,7 @@ def _layout(metric: str | None, log: bool, size: int, top: float | None) -> dict
     loss = axis(f"training loss{mean}", type="log" if log else "linear")
     if log:
         loss["nticks"] = 3  # Plotly then labels 1, 2 and 5, or decades; not 9 8 7 6 ...
+        loss["tickformat"] = "~g"  # 0.5, where its own label is a lone 5
     else:
         loss["rangemode"] = "tozero"
     if top is not None and not log:

@@ -60,7 +60,8 @@ def test_the_title_counts_diverged_runs():
 
 @pytest.mark.parametrize("log, kind", [(True, "log"), (False, "linear")])
 def test_loss_axis(log, kind):
-    assert curves([GOOD], log=log).layout.yaxis.type == kind
+    axis = curves([GOOD], log=log).layout.yaxis
+    assert axis.type == kind and (axis.tickformat == "~g") == log  # 0.5, not a lone 5
 
 
 def test_divergence_does_not_flatten_the_others_on_a_linear_axis():
