@@ -174,6 +174,8 @@ def _cells(
     places: list[tuple[int, int, Op]], kind: str, done: tuple[int, ...], stuck: set[int]
 ) -> go.Bar:
     look = KINDS[kind]
+    # A legend shows the look of the first bar: not that of one that waits for ever.
+    places = sorted(places, key=lambda place: place[0] in stuck and place[1] == done[place[0]])
     crossed = [i in stuck and n == done[i] for i, n, _ in places]
     ran = [n < done[i] for i, n, _ in places]
     return go.Bar(

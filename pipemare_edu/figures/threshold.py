@@ -12,7 +12,7 @@ from .style import COLOURS, DASHES, GREY, Figure, axis, figure, listed, number
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "star", "hexagon")
 TRIALS = 8  # most runs drawn together
 POINTS = 300  # most points of one
-FLOOR, CEILING = 1e-12, 1e6  # of a loss beside the first one
+FLOOR, CEILING = 1e-12, 1e12  # of a loss beside the first one
 
 
 def ratios(table: Mapping[str, Mapping[str, Sequence[float]]], title: str) -> Figure:

@@ -46,10 +46,10 @@ def all_run(answer: Order) -> str:
 
 
 def stuck(lists: Sequence[str]) -> str:
-    """The first wait of a deadlock."""
+    """Who waits for what in a deadlock."""
     report = simulate(lists).deadlock
     waits = [line.strip() for line in (report or "").splitlines() if "waits to run" in line]
-    return f"nothing goes on: {waits[0]}" if waits else ""
+    return f"they wait for ever: {'; '.join(waits)}" if waits else ""
 
 
 def few_in_flight(answer: Order) -> str:

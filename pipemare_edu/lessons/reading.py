@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 
@@ -26,12 +26,21 @@ def number(expects: str, such: str, above: float = -math.inf) -> Callable[[Any],
 
 
 def numbers(answer: Any) -> list[float]:
-    """The numbers of a sequence; none if it is not one, or if something else is in it."""
+    """The numbers of a sequence; none if it is not one, or if something else is in it.  Where
+    there is no order, as in a set or in the keys of a dictionary, there is no sequence."""
+    if isinstance(answer, Mapping | Set):
+        return []
     try:
         values = [_finite(value) for value in answer]
     except Exception:
         return []
     return [] if None in values else [value for value in values if value is not None]
+
+
+def whole(answer: Any) -> int | None:
+    """The whole number that an answer is, of whatever type; None for anything else."""
+    value = _finite(answer)
+    return int(value) if value is not None and value == int(value) else None
 
 
 def _finite(answer: Any) -> float | None:

@@ -7,45 +7,63 @@ Every fault is a sentence's worth of words, or "" if there is none.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .cases import case, cases
+from .reading import whole
 
 Triple = tuple[int, int, str]
-Timetable = Callable[[int, int], Sequence[Triple]]
+Timetable = Callable[[int, int], Iterable[Triple]]
 
 
 def triples(timetable: Timetable) -> str:
     """The first entry that is no (slot, stage, operation)."""
     for stages, microbatches in cases():
         rows = timetable(stages, microbatches)
-        if not isinstance(rows, list | tuple | set):
+        if not isinstance(rows, Iterable) or isinstance(rows, str | Mapping):
             return f"{case(stages, microbatches)}it returns {rows!r}"
         for row in rows:
-            if not _is_triple(row):
-                return f"{case(stages, microbatches)}one entry is {row!r}"
+            if fault := _no_triple(row):
+                return f"{case(stages, microbatches)}one entry is {row!r}{fault}"
     return ""
 
 
-def _is_triple(row: Any) -> bool:
+def _no_triple(row: Any) -> str:
+    """What keeps an entry from being a triple, as the end of a sentence."""
     if not isinstance(row, list | tuple) or len(row) != 3:
-        return False
-    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in row[:2])
-    return whole and isinstance(row[2], str)
+        return ", not three things"
+    for name, n in zip(("slot", "stage"), row, strict=False):
+        if whole(n) is None:
+            return f", whose {name} is no whole number"
+    return "" if isinstance(row[2], str) else ", whose operation is no text"
+
+
+def _rows(timetable: Timetable, stages: int, microbatches: int) -> list[Triple]:
+    rows = timetable(stages, microbatches)
+    return [(int(slot), int(stage), op) for slot, stage, op in rows]
+
+
+def stages_from_1(timetable: Timetable) -> str:
+    """The first stage that there is not."""
+    for stages, microbatches in cases():
+        for _, stage, _ in _rows(timetable, stages, microbatches):
+            if not 1 <= stage <= stages:
+                return f"{case(stages, microbatches)}yours has a stage {stage}"
+    return ""
 
 
 def placed(timetable: Timetable) -> Iterator[tuple[int, int, dict[tuple[int, str], int]]]:
     """(P, N, {(stage, operation): slot}) for every case."""
     for stages, microbatches in cases():
-        rows = timetable(stages, microbatches)
+        rows = _rows(timetable, stages, microbatches)
         yield stages, microbatches, {(stage, op): slot for slot, stage, op in rows}
 
 
 def each_once(timetable: Timetable) -> str:
     """What is missing, there twice, or not asked for."""
     for stages, microbatches in cases():
-        counts = Counter((stage, op) for _, stage, op in timetable(stages, microbatches))
+        counts = Counter((stage, op) for _, stage, op in _rows(timetable, stages, microbatches))
         asked = [
             (i, f"{kind}{m}")
             for i in range(1, stages + 1)
@@ -55,7 +73,9 @@ def each_once(timetable: Timetable) -> str:
         for stage, op in {**dict.fromkeys(asked), **counts}:
             times = counts[stage, op]
             if times != ((stage, op) in asked):
-                how = f"{times} times" if (stage, op) in asked else "though nobody asked for it"
+                how = (
+                    f"{times} times" if (stage, op) in asked else "which is no F or B of this step"
+                )
                 return f"{case(stages, microbatches)}stage {stage} runs {op} {how}"
     return ""
 
@@ -105,5 +125,7 @@ def shortest(timetable: Timetable) -> str:
     for stages, microbatches, slots in placed(timetable):
         took, fewest = max(slots.values()) + 1, 2 * (microbatches + stages - 1)
         if took > fewest:
-            return f"{case(stages, microbatches)}yours takes {took} slots, and {fewest} are enough"
+            late = f"; its first is slot {first}" if (first := min(slots.values())) else ""
+            said = f"yours takes {took} slots, and {fewest} are enough"
+            return f"{case(stages, microbatches)}{said}{late}"
     return ""

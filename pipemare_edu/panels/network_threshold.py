@@ -178,7 +178,7 @@ def _figures(
 ) -> dict[str, Figure]:
     mine = [f for f in founds if (f.at.network, f.at.seed, f.at.start) == (network, seed, start)]
     live = [
-        Mark(t.rate * f.at.curvature, f.at.tau, t.stayed, f"{t.multiple:.3g} × Lemma 1", True)
+        Mark(t.rate * f.at.curvature, f.at.tau, t.stayed, f"{t.multiple:.4g} × Lemma 1", True)
         for f in mine
         for t in f.trials
     ]
@@ -195,7 +195,7 @@ def _figures(
 
 
 def _label(tried: Trial) -> str:
-    return f"× {tried.multiple:.3g}: {'stayed' if tried.stayed else 'left'}"
+    return f"× {tried.multiple:.4g}: {'stayed' if tried.stayed else 'left'}"
 
 
 def _title(network: str, start: str, founds: Sequence[Found]) -> str | None:

@@ -183,8 +183,8 @@ def chart(found: Sequence[Row]) -> Figure:
     even = max(abs(v - 1) for row in values[PREDICTIONS["uniform"]].values() for v in row)
     own = [v for row in values[PREDICTIONS["weighted"]].values() for v in row]
     title = (
-        f"With one delay for all, Lemma 1 is right to {100 * even:.1f} %; with one for "
-        f"each stage the network bears {min(own):.2f} to {max(own):.2f} times its rate"
+        f"Lemma 1 is right to {100 * even:.1f} % with one delay for all; with one a stage, "
+        f"networks bear {min(own):.2f} to {max(own):.2f} times its rate"
     )
     return figures.ratios(values, title)
 

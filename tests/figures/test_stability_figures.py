@@ -101,6 +101,10 @@ def test_peaks_of_a_long_run_are_kept():
     assert len(trace.x) <= 301 and max(trace.y) == 50
 
 
+def test_growth_is_drawn_until_a_network_has_long_left():
+    assert list(growth({"a": [1e-9, 1.0, 1e9]}).data[0].y[:2]) == [1.0, pytest.approx(1e9)]
+
+
 def test_ratios_have_a_row_for_each_prediction_and_a_dot_for_each_seed():
     table = {"one": {"a": [1.0, 1.1], "b": [0.9]}, "two": {"a": [2.0], "b": []}}
     figure = ratios(table, "Title")

@@ -74,6 +74,8 @@ def test_a_deadlock_says_who_waits_for_what():
         for text, width in zip(bar.text, bar.marker.line.width, strict=True)
     }
     assert marked["✕ B0"] == marked["✕ F1"] == 4 and marked["F0"] == 1
+    first = [bar.marker.line.width[0] for bar in figure.data if bar.type == "bar"]
+    assert first == [1, 1, 1]  # the legend shows the first bar: not the frame of one that waits
     assert "stuck at B0" in pipe(found, 2).layout.yaxis2.ticktext[0]
 
 

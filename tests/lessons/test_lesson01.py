@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from judging import refused, solved
 
@@ -46,12 +47,17 @@ def up(i, m, P, N):
         (timetable(lambda i, m, P, N: m, up), "stage 1 runs F0 only in slot 0"),
         (timetable(lambda i, m, P, N: i - 1, up), "stage 1 runs both F0 and F1 in slot 0"),
         (timetable(down, lambda i, m, P, N: 11 + 4 - i + m), "runs"),  # right for P=4, N=8 only
-        (timetable(down, up, stages=4), "though nobody asked for it"),
+        (timetable(down, up, stages=4), "yours has a stage 2"),
         (timetable(lambda i, m, P, N: i - 2 + m, up), "slots count from 0"),
         (lambda P, N: timetable(down, up)(P, N) * 2, "stage 1 runs F0 2 times"),
         (lambda P, N: timetable(down, up)(P, N - 1), "stage 1 runs F0 0 times"),
-        (lambda P, N: timetable(down, up)(P, N) + [(99, 1, "U0")], "nobody asked for it"),
-        (lambda P, N: [(0, "F0")], "one entry is (0, 'F0')"),
+        (lambda P, N: timetable(down, up)(P, N) + [(99, 1, "U0")], "runs U0 which is no F or B"),
+        (lambda P, N: [(s, i - 1, op) for s, i, op in timetable(down, up)(P, N)], "has a stage 0"),
+        (lambda P, N: [(0, "F0")], "one entry is (0, 'F0'), not three things"),
+        (lambda P, N: [(0.5, 1, "F0")], "whose slot is no whole number"),
+        (lambda P, N: [(0, "stage 1", "F0")], "whose stage is no whole number"),
+        (lambda P, N: [(0, 1, 0)], "whose operation is no text"),
+        (lambda P, N: {(0, 1): "F0"}, "it returns {(0, 1): 'F0'}"),
         (lambda P, N: "F0", "it returns 'F0'"),
         (lambda P, N: 1 / 0, "raised ZeroDivisionError"),
         ("F0 F1", "An answer is a function of P and N"),
@@ -74,7 +80,14 @@ def from_the_clock(P, N):
 
 
 def test_a_timetable_of_another_schedule_is_right_too() -> None:
-    assert judge(TABLE, from_the_clock).outcome == "right"
+    for right in (
+        from_the_clock,
+        lambda P, N: (row for row in from_the_clock(P, N)),
+        lambda P, N: [(np.int64(slot), float(i), op) for slot, i, op in from_the_clock(P, N)],
+    ):
+        assert judge(TABLE, right).outcome == "right"
+    late = judge(TABLE, lambda P, N: [(s + 1, i, op) for s, i, op in from_the_clock(P, N)])
+    assert late.outcome == "over the target" and "its first is slot 1" in late.detail
     verdict = judge(TABLE, sequential)
     assert verdict.outcome == "over the target"
     assert "yours takes" in verdict.detail and "are enough" in verdict.detail
@@ -110,7 +123,10 @@ def alternating(ahead):
         (lambda i, P, N: pm.schedule("sequential", P, N)[i - 1], "idle"),
         (alternating(lambda i, P: P - i + 2), "in flight, not"),
         (alternating(lambda i, P: max(1, P - i)), "GPipe's"),
-        (alternating(lambda i, P: i), "nothing goes on: stage"),  # counted from the wrong end
+        (
+            alternating(lambda i, P: i),
+            "they wait for ever: stage 1 waits",
+        ),  # counted from the wrong end
         (
             lambda i, P, N: pm.schedule("1f1b", 4, 8)[i - 1] if i < 5 else "",
             "does not belong there",
@@ -198,7 +214,7 @@ CHUNKS = "F0 F1 F2 F3 B0 B1 B2 B3 F4 F5 F6 F7 B4 B5 B6 B7 U0"
         (texts("sequential"), "yours are idle 75.0 %"),
         ([CHUNKS] * 4, "yours are idle"),
         (texts("1f1b", 6), "yours are idle 33.3 %"),
-        (texts("1f1b")[::-1], "nothing goes on: stage"),
+        (texts("1f1b")[::-1], "it next; stage 2 waits to run"),
         (texts("1f1b", stages=3), "this is 3 of them"),
         ([*texts("1f1b")[:3], texts("1f1b", 7)[3]], "in the list of stage 4, F7 is missing"),
         ([*texts("1f1b")[:3], "B0 " + texts("1f1b")[3].replace(" B0", "")], "B0 stands before F0"),

@@ -25,7 +25,7 @@ def test_taus_are_right(answer) -> None:
     ("answer", "says"),
     [
         ([8, 6, 4, 2], "yours are one too many at every stage"),  # its own update counted
-        ([1, 3, 5, 7], "stage 1 has 1, stage 2 3"),  # upside down
+        ([1, 3, 5, 7], "stage 1 has 1, stage 2 3; stage 1 comes first in the list"),  # upside down
         ([7, 7, 7, 7], "stage 1 has 7, stage 2 7"),  # one delay for all
         ([3, 2, 1, 0], "stage 1's weights are not 3 updates old but older"),  # 1F1B
         ([6, 4, 2, 0], "stage 1's weights are not 6 updates old but older"),  # no turning round
@@ -34,6 +34,8 @@ def test_taus_are_right(answer) -> None:
         ("7 5 3 1", "this one is '7 5 3 1'"),
         ([7, 5, 3, None], "An answer is a list of four"),
         (7, "this one is 7"),
+        ({1: 7, 2: 5, 3: 3, 4: 1}, "An answer is a list of four"),
+        ({7, 5, 3, 1}, "An answer is a list of four"),
     ],
 )
 def test_taus_are_wrong(answer, says) -> None:
@@ -53,7 +55,8 @@ def ceiled(stages, microbatches):
         (lambda P, N: [(2 * i + 1) / N for i in range(1, P + 1)], "for P=1, N=1 you get 3"),
         (lambda P, N: [7 / N, 5 / N, 3 / N, 1 / N], "one number for every stage"),  # P=4 only
         (lambda P, N: [2 * (P - i) // N + 1 / N for i in range(1, P + 1)], "counted"),
-        (lambda P, N: 1.75, "it returns 1.75"),
+        (lambda P, N: 1.75, "for P=4, N=4 it returns 1.75"),
+        (lambda P, N: {i: (2 * (P - i) + 1) / N for i in range(1, P + 1)}, "it returns {1: 1.75"),
         (lambda P, N: [1 / 0], "raised ZeroDivisionError"),
         ([7, 5, 3, 1], "An answer is a function of (stages, microbatches)"),
     ],

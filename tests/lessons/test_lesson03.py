@@ -38,7 +38,11 @@ def test_the_solution_runs_in_the_lesson(id):
         (lambda tau, rate: [1, -1] + [0] * tau + [rate], "has degree 3"),
         (lambda tau, rate: [1, -1, rate], "has degree 2"),
         (lambda tau, rate: [1, -1] + [0] * (tau - 1) + [-rate], "a simulated course of w gives"),
-        (lambda tau, rate: [rate] + [0] * (tau - 1) + [-1, 1], "a simulated course of w gives"),
+        (
+            lambda tau, rate: [rate] + [0] * (tau - 1) + [-1, 1],
+            "from last to first your list would fit",
+        ),
+        (lambda tau, rate: [0] * (tau + 2), "yours is zero throughout"),
         (lambda tau, rate: [1, 1] + [0] * (tau - 1) + [rate], "a simulated course of w gives"),
         (lambda tau, rate: [1, rate - 1] + [0] * tau, "a simulated course of w gives"),
         (lambda tau, rate: rate, "a list of finite numbers"),
@@ -46,7 +50,7 @@ def test_the_solution_runs_in_the_lesson(id):
         (lambda tau: [1], "raised TypeError"),
         ([1, -1, 0.5], "a function of (tau, rate)"),
     ],
-    ids="long tau-1-only sign lowest-first plus no-delay number nan signature list".split(),
+    ids="long tau-1-only sign lowest-first zero plus no-delay number nan signature list".split(),
 )
 def test_polynomials_that_are_wrong(wrong, says):
     refused(find("3.1"), wrong, says)
@@ -111,9 +115,9 @@ def test_the_edge_that_the_lesson_states():
         ((1, 6), "yours gives 1"),
         ((-SIXTH, 6), "the root solves"),
         ((1j, 4), "the root solves"),
-        ((SIXTH, 3), "after 3 steps it is elsewhere"),
-        ((SIXTH, 5), "elsewhere"),
-        ((SIXTH, 12), "it has been back before step 12"),
+        ((SIXTH, 3), "it goes -1, 0, ... from step 3, and 1, 0, ... from step 0"),
+        ((SIXTH, 5), "it goes 1, 1, ... from step 5, and 1, 0, ... from step 0"),
+        ((SIXTH, 12), "it has begun again before step 12"),
         (6, "An answer is a root and a number of steps"),
         ((SIXTH, 6.5), "An answer is a root"),
         ((SIXTH, -6), "An answer is a root"),

@@ -112,6 +112,7 @@ EXERCISES = (
             Property(
                 'every entry is (slot, stage, operation), as in (0, 1, "F0")', timetables.triples
             ),
+            Property("stages count from 1 to P", timetables.stages_from_1),
             Property("every stage runs each F and each B exactly once", timetables.each_once),
             Property("a forward waits for that of the stage before", timetables.forwards_go_down),
             Property(

@@ -32,7 +32,9 @@ def as_four(answer: Any) -> list[float]:
 def falls(taus: Sequence[float]) -> str:
     """The first stage whose weights are not older than those of the next."""
     pairs = enumerate(zip(taus, taus[1:], strict=False), start=1)
-    return next((f"stage {i} has {a:g}, stage {i + 1} {b:g}" for i, (a, b) in pairs if a <= b), "")
+    found = (f"stage {i} has {a:g}, stage {i + 1} {b:g}" for i, (a, b) in pairs if a <= b)
+    turned = "; stage 1 comes first in the list" if list(taus)[::-1] == counted(4, 1) else ""
+    return next((seen + turned for seen in found), "")
 
 
 def not_its_own(taus: Sequence[float]) -> str:
@@ -73,7 +75,7 @@ def as_many_as_stages(means: Callable[..., Any]) -> str:
     for stages, microbatches in cases():
         found = means(stages, microbatches)
         if len(numbers(found)) != stages:
-            return f"for {stages} stages and {microbatches} microbatches it returns {found!r}"
+            return f"for P={stages}, N={microbatches} it returns {found!r}"
     return ""
 
 
@@ -88,7 +90,7 @@ def agrees_with_lists(means: Callable[..., Any]) -> str:
 
 
 def _differs(means: Callable[..., Any], stages: int, microbatches: int) -> str:
-    said, true = means(stages, microbatches), counted(stages, microbatches)
+    said, true = numbers(means(stages, microbatches)), counted(stages, microbatches)
     for i, (a, b) in enumerate(zip(said, true, strict=True), start=1):
         if not math.isclose(a, b, abs_tol=1e-6):
             where = f"for P={stages}, N={microbatches} you get {a:g} at stage {i}, counted {b:g}"

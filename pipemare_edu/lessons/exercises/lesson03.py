@@ -47,7 +47,8 @@ def right_degree(p: Callable[..., Any]) -> str:
     for tau, rate in _random(1):
         found = len(np.trim_zeros(np.asarray(p(tau, rate)), "f")) - 1
         if found != tau + 1:
-            return f"for tau={tau}, rate={rate:.3g} yours has degree {found}"
+            what = f"has degree {found}" if found >= 0 else "is zero throughout"
+            return f"for tau={tau}, rate={rate:.3g} yours {what}"
     return ""
 
 
@@ -63,11 +64,13 @@ def describes_the_recurrence(p: Callable[..., Any]) -> str:
         left = np.abs(newest_first @ answer) / (np.abs(newest_first) @ np.abs(answer))
         if left.max() > CLOSE:
             at = int(left.argmax())
+            turned = np.allclose(newest_first @ answer[::-1], 0)
             terms = " + ".join(f"{c:.3g} w[{at + k}]" for c, k in
                                zip(answer, range(tau + 1, -1, -1), strict=False))  # fmt: skip
             return (
                 f"for tau={tau}, rate={rate:.3g} a simulated course of w gives "
                 f"{terms} = {float(newest_first[at] @ answer):.3g}"
+                + ("; from last to first your list would fit" if turned else "")
             )
     return ""
 

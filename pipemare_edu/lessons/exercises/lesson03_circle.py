@@ -33,19 +33,18 @@ def is_a_root(answer: tuple[complex, int]) -> str:
 
 
 def comes_back(answer: tuple[complex, int]) -> str:
-    """A number of steps after which the weight is not where it was."""
+    """A number of steps after which the weights are others than at the beginning."""
     steps, w = answer[1], [1.0, 1.0]
     for _ in range(steps + 2):
         w.append(w[-1] - w[-2])
-    said = f"w goes {', '.join(f'{x:g}' for x in w[1:9])}, ..."
-    return (
-        "" if w[1:3] == w[1 + steps : 3 + steps] else f"after {steps} steps it is elsewhere: {said}"
-    )
+    first, then = w[1:3], w[1 + steps : 3 + steps]
+    said = "it goes {:g}, {:g}, ... from step {}, and {:g}, {:g}, ... from step 0"
+    return "" if first == then else said.format(*then, steps, *first)
 
 
 def is_the_first_time(answer: tuple[complex, int]) -> str:
     """A multiple of the period."""
-    return "" if answer[1] <= 6 else f"it has been back before step {answer[1]}"
+    return "" if answer[1] <= 6 else f"it has begun again before step {answer[1]}"
 
 
 def on_the_circle() -> tuple[complex, int]:
@@ -59,7 +58,7 @@ EXERCISES: Sequence[Exercise] = (
         PAIR,
         (
             Property("the root solves z (z - 1) + 1 = 0", is_a_root),
-            Property("after that many steps w is back where it was", comes_back),
+            Property("after that many steps the sequence of w begins again", comes_back),
             Property("it is the first time", is_the_first_time),
         ),
         (

@@ -35,8 +35,8 @@ doctor()
 # ## The course in one minute
 #
 # When a network is too large for one device, a *pipeline* cuts its layers into *stages*, each on a
-# device of its own, and sends every minibatch through in *microbatches*, so that several stages
-# can work at once. A stage knows three kinds of *operation*:
+# device of its own, and sends every minibatch through in parts, *microbatches*, so that several
+# stages can work at once. A stage knows three kinds of *operation*:
 #
 # | | operation | what happens |
 # |---|---|---|
@@ -128,8 +128,8 @@ step = lessons.excerpt(gpipe)
 figures.gantt(step, measured=True)
 
 # %% [markdown]
-# One row a stage, time to the right, the microbatch's number in each bar; hatched is idle. Below:
-# how many microbatches are in flight. Hover over a bar for its time and its weight version.
+# One row a stage, time to the right, the microbatch's number in each bar; grey hatching is idle.
+# Below: how many microbatches are in flight. Hover over a bar for its time.
 #
 # Here, the stages take turns on one processor; the chart places their durations as if each had a
 # device of its own. And because other programs disturb measurements, a bar has the median length
@@ -211,7 +211,7 @@ figures.curves({"GPipe": gpipe, "PipeMare without fixes": pipemare})
 # ## Watch one live
 #
 # Many lessons have a *panel*: controls, a goal, and a pipeline that trains while you watch. This
-# one has 12 layers. Press Run.
+# one has 12 layers, and $N = 1$. Press Run.
 
 # %%
 panel = panels.LiveTraining(

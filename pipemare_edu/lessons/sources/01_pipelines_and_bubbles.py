@@ -42,8 +42,9 @@ predict(NAIVE, 75)
 # END SOLUTION
 
 # %% [markdown]
-# Now let the *virtual clock* run the lists. It gives every operation a fixed time and starts it as
-# soon as its stage is free and its input has come.
+# Now let the *virtual clock* run the lists. It gives every operation a fixed time, here one unit
+# for a forward or a backward and none for an update, and starts it as soon as its stage is free
+# and its input has come.
 
 # %%
 naive = pm.simulate(pm.schedule("sequential", stages=4, microbatches=4))
@@ -128,8 +129,8 @@ debugger = panels.StepDebugger(pm.schedule("gpipe", stages=3, microbatches=4), p
 debugger
 
 # %% [markdown]
-# (No buttons above? `panels.step_debugger(lists, event=9)` draws the same for any event.) Play runs
-# the rest; a cell can do what you do, too:
+# (No buttons above? `panels.step_debugger(pm.schedule("gpipe", 3, 4), event=9)` draws the same
+# for any event.) Play runs the rest; a cell can do what you do, too:
 
 # %%
 debugger.go(9)
@@ -266,8 +267,9 @@ check("1.3", smallest)
 panels.schedule_lab("gpipe", stages=4, microbatches=8, steps=0)["ratios"]
 
 # %% [markdown]
-# At $N=3$ the idle fraction is one half and the overhead 100 %: the step takes twice as long as it
-# need. To say how well devices are used, give the first; to compare step times, the second.
+# At $P=4$ and $N=3$ the idle fraction is one half and the overhead 100 %: the step takes twice as
+# long as it need. To say how well devices are used, give the first; to compare step times, the
+# second.
 #
 # **Exercise 1.4.** A colleague reports a bubble of 37.5 % for $P=4$, $N=8$, and means the overhead.
 # What is the idle fraction? Give a number between 0 and 1.
@@ -311,17 +313,17 @@ lessons.draw(panels.schedule_lab(ratio=3.0, steps=0)["ratios"], SLOW)
 
 # %%
 times = [1, 2, 1, 1]
-for kind in ("gpipe", "1f1b"):
-    uneven = pm.simulate(pm.schedule(kind, 4, 8), forward=times, backward=times)
-    print(f"{kind}: idle {100 * uneven.idle:.1f} %")
-    assert uneven.idle > 0.4
+for kind, N in (("1f1b", 800), ("gpipe", 8), ("1f1b", 8)):
+    uneven = pm.simulate(pm.schedule(kind, 4, N), forward=times, backward=times)
+    print(f"{kind}, {N} microbatches: idle {100 * uneven.idle:.1f} %")
+    assert uneven.idle > 0.37
 figures.gantt(uneven, memory="stages")
 
 # %% [markdown]
 # That hurts: everybody waits for the slowest stage, once per microbatch, and no number of
-# microbatches cures it. So stages should be *balanced*: which layers go to which stage matters as
-# much as the schedule. And GPipe and 1F1B are equal no longer; try the other stages as the slow
-# one.
+# microbatches cures it: 800 leave more than a third idle. So stages should be *balanced*: which
+# layers go to which stage matters as much as the schedule. And GPipe and 1F1B are equal no longer;
+# try the other stages as the slow one.
 #
 # ## And real layers?
 #
@@ -370,8 +372,8 @@ check("1.5", own)
 # * Idle fraction $(P-1)/(N+P-1)$, of all time; overhead $(P-1)/N$, of working time. Say which.
 # * More microbatches shrink the bubble; with GPipe each costs memory, with 1F1B at most
 #   $P-i+1$ are in flight at stage $i$.
-# * The formula is for equal stages. One slow stage can cost more than the bubble, and cutting finer
-#   does not help.
+# * The formula is for equal stages. One slow stage can cost more than the bubble, and more
+#   microbatches do not cure that.
 # * To have *no* bubble, one must not wait for the last microbatch before the next minibatch starts.
 #
 # ## Quiz
