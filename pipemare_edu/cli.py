@@ -298,7 +298,7 @@ def lessons(args: argparse.Namespace, _: list[str]) -> int:
     from .lab import copy_in
 
     folder = Path(args.folder) if args.folder else copy_in(Path.cwd())
-    changes = hand_out(folder) + [reset(folder, lesson) for lesson in args.reset]
+    changes = [reset(folder, lesson) for lesson in args.reset] + hand_out(folder)
     print("\n".join(said(changes)) or f"{folder} is up to date")
     return 0
 

@@ -28,7 +28,7 @@ TRIED = {
     "jupyterlab": "4.6.6",
 }
 PYTHONS = ((3, 11), (3, 13))
-NEEDED_BYTES = 1 << 30  # a lesson stays under 700 MB, and JupyterLab wants its share
+NEEDED_BYTES = 10**9  # a lesson stays under 700 MB, and JupyterLab wants its share
 
 _NOTEBOOKS = {  # where, by an environment variable that only it sets; the first match counts
     "Colab": ("COLAB_RELEASE_TAG", "COLAB_GPU"),

@@ -19,6 +19,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,14 +51,9 @@ def hand_out(target: Path) -> list[Change]:
     if target.resolve() == lessons():
         raise ValueError(f"{target} holds the lessons themselves: name a folder for a copy")
     record = _recorded(target)
-    try:
+    with _writing(target):
         changes = [c for name in _names() if (c := _updated(target, name, record))]
         _write_record(target, record)
-    except OSError as error:
-        raise ValueError(
-            f"the lessons cannot be copied to {target} ({error.strerror}): start from a folder in "
-            "which you may write"
-        ) from error
     return changes
 
 
@@ -72,13 +68,24 @@ def reset(target: Path, lesson: str) -> Change:
     mine, new = target / found[0], (lessons() / found[0]).read_bytes()
     if not os.path.lexists(mine) or _digest(mine) == hashlib.sha256(new).hexdigest():
         raise ValueError(f"{mine} is as it was handed out: there is nothing to reset")
-    kept = _free(mine, "mine")
-    mine.rename(kept)
-    write_atomically(mine, new)
-    record = _recorded(target)
+    kept, record = _free(mine, "mine"), _recorded(target)
     record[found[0]] = hashlib.sha256(new).hexdigest()
-    _write_record(target, record)
+    with _writing(target):
+        mine.rename(kept)
+        write_atomically(mine, new)
+        _write_record(target, record)
     return Change("kept", kept)
+
+
+@contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(
+            f"the lessons cannot be copied to {target} ({error.strerror}): start from a folder in "
+            "which you may write"
+        ) from error
 
 
 def said(changes: Sequence[Change]) -> Iterator[str]:

@@ -145,6 +145,16 @@ def test_reset_keeps_the_learners_notebook_beside_the_pristine_one(mine: Path) -
     assert handout.hand_out(mine) == []
 
 
+def test_reset_gives_the_newest_edition_once(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (mine / "01.ipynb").write_text("my answers")
+    new_edition(monkeypatch)
+    assert cli.main(["lessons", str(mine), "--reset", "01"]) == 0
+    assert texts(mine) == LESSONS | {
+        "01.ipynb": "one, edition 9.0",
+        "01.mine.ipynb": "my answers",
+    }
+
+
 def test_reset_refuses_what_it_cannot_do(mine: Path) -> None:
     with pytest.raises(ValueError, match="nothing to reset"):
         handout.reset(mine, "01")
