@@ -54,8 +54,17 @@ FRONTS = {
         "/notebooks/{}",
     ),
     "voila": Front(
-        "voila", ["{folder}", "--Voila.ip=127.0.0.1", "--port={port}"], "/voila/render/{}", "/"
-    ),
+        "voila",
+        # Notebook 7's own extension, which the same environment has, is not for Voila.
+        [
+            "{folder}",
+            "--Voila.ip=127.0.0.1",
+            "--port={port}",
+            "--VoilaConfiguration.extension_denylist=@jupyter-notebook/lab-extension",
+        ],
+        "/voila/render/{}",
+        "/",
+    ),  # fmt: skip
 }
 
 
