@@ -45,7 +45,7 @@ def factors(found: Mapping[str, Factors | None], baseline: str, title: str | Non
     baseline  what a time of 1 is
     """
     known = {name: f for name, f in found.items() if f is not None}
-    rows = list(reversed(found))
+    rows = list(found)[::-1]
     return figure(
         [*_bars(known), _ends(known)],
         title or _message(found, baseline),
@@ -81,7 +81,7 @@ def _bars(known: Mapping[str, Factors]) -> list[go.Bar]:
     out = []
     for part, (name, colour, hatch) in enumerate(PARTS):
         spans = [_steps(f)[part] for f in known.values()]
-        values = [f[part] for f in known.values()]
+        values = [(f.utilization, f.steps, f.bill)[part] for f in known.values()]
         out.append(
             go.Bar(
                 y=list(known),

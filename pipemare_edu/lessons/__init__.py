@@ -1,6 +1,5 @@
 """What a lesson's cells call: predictions, checks, hints, and how long its runs are."""
 
-from .beside import beside
 from .checks import NotAccepted, check, hint, solution, use
 from .excerpt import excerpt, idle_share
 from .logbook import logbook
@@ -12,7 +11,6 @@ from .ready import doctor
 __all__ = [
     "NotAccepted",
     "Profile",
-    "beside",
     "check",
     "compare",
     "doctor",

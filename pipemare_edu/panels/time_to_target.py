@@ -102,8 +102,8 @@ def time_to_target(
     task: str = "shapes", share: float = TARGET, stages: str = "alike", bubble: float = 1.0
 ) -> Shown:
     """What TimeToTarget shows, without widgets; `.value` is {method: figures.Factors}."""
-    given = {"task": task, "share": share, "stages": stages, "bubble": bubble}
-    return Shown({"factors": figure(**given)}, target.found(**given))
+    shown = {"factors": figure(task, share, stages, bubble)}
+    return Shown(shown, target.found(task, share, stages, bubble))
 
 
 def figure(task: str, share: float, stages: str, bubble: float) -> Figure:

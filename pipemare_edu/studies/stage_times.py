@@ -49,7 +49,7 @@ class StageTimes:
         return steady_interval(
             Pipe(
                 strategy.depths(stages), microbatches, strategy.flushes, strategy.reruns(stages),
-                *self.rows, none, none, tuple(range(stages)),
+                self.forward, self.backward, self.update, none, none, tuple(range(stages)),
             )
         )  # fmt: skip
 

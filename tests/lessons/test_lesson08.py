@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from judging import refused, solved
 
-from pipemare_edu import lessons
 from pipemare_edu.lessons import hint
+from pipemare_edu.lessons.beside import beside
 from pipemare_edu.lessons.exercise import judge
 from pipemare_edu.lessons.exercises import find, lesson08_claims
 from pipemare_edu.lessons.exercises.lesson08 import cases, time, true
@@ -145,8 +145,8 @@ def test_a_claim_that_hidden_seeds_refute_is_told_so(monkeypatch):
 
 
 def test_both_sides_are_shown():
-    text = lessons.beside("words")
+    text = beside("words")
     assert "34.1" in text and "exact, measured" in text and "93 stages" in text
-    assert "diverged" in lessons.beside("shapes")
+    assert "diverged" in beside("shapes")
     with pytest.raises(ValueError, match="did you mean 'words'"):
-        lessons.beside("word")
+        beside("word")

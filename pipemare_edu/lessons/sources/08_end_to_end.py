@@ -17,6 +17,7 @@
 # %%
 from pipemare_edu import lessons, panels
 from pipemare_edu.lessons import check, doctor, hint, predict
+from pipemare_edu.lessons.beside import beside
 from pipemare_edu.studies.reproduction import after, live, racers, section
 from pipemare_edu.studies.target import prices
 
@@ -144,8 +145,8 @@ assert all(rows[name].mean > 80 for name in rows if name != "pipemare-naive")
 # memory is weights, gradients and optimizer with what a method adds, as lesson 07 counts it.
 
 # %%
-print(lessons.beside("shapes"))
-print(lessons.beside("words"))
+print(beside("shapes"))
+print(beside("words"))
 section("words").ends()
 
 # %% [markdown]
@@ -166,8 +167,8 @@ section("words").ends()
 #
 # So far the axis was steps, and in steps GPipe is always in front. The reason for all this was
 # *time*. Put each run on a clock: a device for each stage, all stages equally fast, and GPipe's
-# step as the unit. An asynchronous step in a full pipe then takes $N/(N+P-1)$, and T3's steps cost
-# what GPipe's do.
+# step as the unit: *model time*. An asynchronous step in a full pipe then takes $N/(N+P-1)$, and
+# T3's steps cost what GPipe's do.
 
 # %%
 panels.compare_runs("shapes", None, axis="model time")["runs"]
