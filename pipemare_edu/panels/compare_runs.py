@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..checks import whole
@@ -91,6 +92,8 @@ class CompareRuns(Panel):
             stop = True if self.stopping else None
             self.lives[self._on, self.last.method, self.last.seed] = self.last
             yield self.last.steps / max(settings["steps"], self.last.steps)
+        if self.last is not None and self.last.status == "running":
+            self.last = replace(self.last, status="cancelled")
 
     def draw(self, live: bool = False) -> dict[str, Figure]:
         return figures(
@@ -145,7 +148,7 @@ def figures(task: str, lives: Lives, axis: str, share: float) -> dict[str, Figur
     """Every run of a task, the live ones over the shipped ones."""
     mine = [r for (on, _, _), r in lives.items() if on == task]
     runs = {label: list(_tracks(task, name, mine, axis)) for name, label in METHODS.items()}
-    goal = next((row.target for row in reproduction.section(task, share).rows), None)
+    goal = target.wanted(task, share)
     return {"runs": arrivals(runs, target.metric(task), AXES[axis], goal, log=axis != "steps")}
 
 

@@ -115,9 +115,10 @@ def told(task: str, share: float, stages: str, bubble: float) -> str:
     """The target, and what a step costs under these assumptions."""
     at = target.prices(task, stages, bubble)
     ratio = at.synchronous / at.asynchronous["pipemare-naive"]
-    known = reproduction.section(task, share)
+    goal = target.wanted(task, share)
     return (
-        f"{known.target(share)} A synchronous step takes as long as {ratio:.2f} asynchronous ones."
+        f"Target: {target.metric(task)} of {goal:.1f}, which is {100 * share:.0f} % of GPipe's. "
+        f"A synchronous step takes as long as {ratio:.2f} asynchronous ones."
     )
 
 

@@ -60,6 +60,7 @@ def config(task: str, method: str, **what: Any) -> dict[str, Any]:
     return {"reproduction": task, **known, "method": repr(on.methods[method]), **what}
 
 
+@cache
 def records(task: str) -> list[Record]:
     """The shipped runs of a task, by method, then by seed: as much of them as `summarize` reads."""
     found = []
@@ -78,6 +79,7 @@ def records(task: str) -> list[Record]:
     return found
 
 
+@cache
 def section(task: str, share: float = TARGET) -> Section:
     """The shipped runs of a task with a row for each method.
 
@@ -193,6 +195,7 @@ def take(folder: str) -> Iterator[str]:
             where = config(on.part.kind, r["method"], part="pipeline")
             shipped().put(where, pipeline(r))
         yield f"{on.part.kind}: {len(found)} runs"
+    records.cache_clear()
 
 
 ENDS = ("bleu_beam", "exact_beam")

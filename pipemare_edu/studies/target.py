@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from statistics import mean
+from typing import NamedTuple
 
 from .. import tasks
 from ..figures import Factors
 from ..figures.race import Racer
-from ..plan.scale import time_to_target
+from ..plan.scale import Forecast, time_to_target
+from ..reproduce import summary
 from ..reproduce.presets import METHODS
-from ..reproduce.summary import clock, pace
+from ..reproduce.summary import clock, pace, steps_to
 from ..trainer.registry import unknown
-from .reproduction import case_of, section, times
+from .reproduction import case_of, records, times
 from .stage_times import StageTimes
 
 STAGES = ("alike", "measured")  # how long a stage takes
@@ -59,9 +62,14 @@ def prices(task: str, stages: str = "alike", bubble: float = 1.0) -> Prices:
     return Prices(waiting, {n: waiting if n == BASELINE else v for n, v in own.items()})
 
 
+@lru_cache(maxsize=64)
+def _by_clock(task: str, method: str) -> Forecast:
+    return clock(case_of(task), case_of(task).methods[method])
+
+
 def _alike(task: str) -> dict[str, float]:
     on = case_of(task)
-    intervals = {name: clock(on, method).interval for name, method in on.methods.items()}
+    intervals = {name: _by_clock(task, name).interval for name in on.methods}
     return {name: t / intervals[BASELINE] for name, t in intervals.items()}
 
 
@@ -89,21 +97,46 @@ def found(
     """
     if not 0 < share <= 1:
         raise ValueError(f"share is {share!r}: give one above 0, 1 at most")
-    on, at, part = case_of(task), prices(task, stages, bubble), section(task, share)
-    steps = {row.method: row.steps for row in part.rows}
-    baseline = replace(clock(on, on.methods[BASELINE]), interval=at.synchronous)
+    at, known = prices(task, stages, bubble), arrivals(task, share)
+    base = known[BASELINE]
+    baseline = replace(_by_clock(task, BASELINE), interval=at.synchronous)
     out: dict[str, Factors | None] = {}
-    for row in part.rows:
-        count, base = row.steps, steps[BASELINE]
-        if not count or not base:
-            out[row.method] = None
+    for name, mine in known.items():
+        if not mine.steps or not base.steps:
+            out[name] = None
             continue
-        own = replace(baseline, interval=at.asynchronous[row.method])
-        t3 = min(on.methods[row.method].t3, count)
-        made = time_to_target(own, baseline, count, base, t3)
-        note = f"{row.reached} of {row.runs} runs get there, after {count} steps"
-        out[row.method] = Factors(made.utilization, made.step_ratio, made.warmup_bill, note)
+        own = replace(baseline, interval=at.asynchronous[name])
+        t3 = min(case_of(task).methods[name].t3, mine.steps)
+        made = time_to_target(own, baseline, mine.steps, base.steps, t3)
+        note = f"{mine.reached} of {mine.runs} runs get there, after {mine.steps} steps"
+        out[name] = Factors(made.utilization, made.step_ratio, made.warmup_bill, note)
     return out
+
+
+class Arrived(NamedTuple):
+    """How many runs of a method reach a target, and their mean steps until then, 0 for none."""
+
+    runs: int
+    reached: int
+    steps: int
+
+
+def arrivals(task: str, share: float) -> dict[str, Arrived]:
+    """{method: how soon its runs reach the target}; as in the report, but fast enough to follow a
+    slider."""
+    mine, goal = records(task), wanted(task, share)
+    out = {}
+    for name in METHODS:
+        runs = [r for r in mine if r["method"] == name]
+        steps = [steps_to(r, metric(task), goal or 0.0) for r in runs]
+        there = [k for k in steps if k is not None]
+        out[name] = Arrived(len(runs), len(there), round(mean(there)) if there else 0)
+    return out
+
+
+def wanted(task: str, share: float) -> float | None:
+    """The score that is the target; None without a run of the baseline."""
+    return summary.target(case_of(task), records(task), share)
 
 
 def over_time(r: Racer, task: str, axis: str) -> list[float]:

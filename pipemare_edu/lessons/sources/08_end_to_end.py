@@ -99,25 +99,18 @@ lessons.compare(RIGHT, ends["pipedream"], "%", 1, how="counted")
 # Translations are usually scored by BLEU, which counts runs of words that the translation shares
 # with the right one. On *phrases* we also counted the sentences that are right word for word.
 
-
 # %%
-def mean(task, method, metric):
-    runs = [r["metrics"] for r in section(task).records if r["method"] == method]
-    return sum(r[metric][-1][1] for r in runs) / len(runs)
-
-
-for method in ("gpipe", "pipemare-naive", "pipemare-t1", "pipemare"):
-    bleu, exact = (mean("phrases", method, f"{metric}_beam") for metric in ("bleu", "exact"))
-    print(f"{method:<15} BLEU {bleu:5.1f}, word for word {exact:5.1f} %")
-assert mean("phrases", "pipemare-t1", "bleu_beam") > 1.5 * mean(
-    "phrases", "pipemare-t1", "exact_beam"
-)
+for run in section("phrases").records:
+    if run["method"] in ("gpipe", "pipemare-t1", "pipemare"):
+        bleu, exact = (run["metrics"][name][-1][1] for name in ("bleu_beam", "exact_beam"))
+        print(f"{run['method']:<12} seed {run['seed']}: BLEU {bleu:5.1f}, exact {exact:5.1f} %")
+        assert run["method"] != "pipemare-t1" or bleu > exact + 10
 
 # %% [markdown]
-# T1 alone has a BLEU that one could publish, and yet it gets few sentences right. A network that
-# has learnt the target language and hardly reads its source writes fluent sentences about something
-# else, and shares many short runs of words with the right ones. One metric can hide a failure:
-# show two that fail differently.
+# Look at each seed of T1: a BLEU that one could publish, and hardly a sentence that is right. A
+# network that has learnt the target language and hardly reads its source writes fluent sentences
+# about something else, and shares many short runs of words with the right ones. One metric can hide
+# a failure: show two that fail differently.
 #
 # ## The ResNet
 #
@@ -233,18 +226,16 @@ predict(PART, 10)
 # %% [markdown]
 # In the panel each method starts at 1, goes left for its utilization, then right for its steps and
 # for its warm-up; the diamond is where it ends. The goal asks for something that should not be
-# possible. **Run** measures how long the stages take on your machine, in short real runs.
+# possible.
 
 # %%
 to_target = panels.TimeToTarget("shapes")
 to_target
 
 # %% [markdown]
-# (No panel above? `panels.time_to_target("shapes")` draws the same.) Pressed from a cell:
+# (No panel above? `panels.time_to_target("shapes")` draws the same.) In a cell:
 
 # %%
-to_target.run.click()
-print(await to_target.wait())
 found = to_target.result()
 print(lessons.compare(PART, 100 * found["pipemare-t1t2"].time, "%", 0, how="counted"))
 assert found["pipemare-t1t2"].time < 0.5 and found["pipemare-t1t2"].steps > 1
@@ -255,9 +246,10 @@ to_target.figures["factors"].shown
 # part. Now the same for the Transformer.
 
 # %%
-words = panels.time_to_target("words")
-assert words.value["pipemare"].time > 1 and words.value["pipemare-t1t2"].steps > 3
-words["factors"]
+to_target.set(task="words")
+words = to_target.result()
+assert words["pipemare"].time > 1 and words["pipemare-t1t2"].steps > 3
+to_target.figures["factors"].shown
 
 # %% [markdown]
 # Here GPipe is *there first*. It learns the words in a few hundred steps; the asynchronous methods
@@ -294,6 +286,19 @@ for task in ("shapes", "words"):
 panels.time_to_target("shapes", bubble=0.0)["factors"]
 
 # %% [markdown]
+# **Run**, in the panel, measures the stages here. It is set to *words* now:
+
+# %%
+to_target.run.click()
+print(await to_target.wait())
+seen = to_target.here["words"]
+assert 1 < seen["gpipe"] / seen["pipemare-naive"] < 6.5
+print(f"here: utilization measured {seen['gpipe'] / seen['pipemare-naive']:.2f} times")
+
+# %% [markdown]
+# The model says $13/2 = 6.5$ there. The stages of a network that is cut at its layers are not
+# alike: the busiest of these has about twice the work of the mean.
+#
 # Without a bubble there is nothing to win back: the first factor is 1, and what is left are the
 # steps, which asynchrony always pays. Zero-bubble schedules came years after the paper, and they
 # have a price of their own in memory. But they change the question: it is no longer *asynchronous
