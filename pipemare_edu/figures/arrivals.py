@@ -130,7 +130,7 @@ def _arrivals(runs: Mapping[str, Sequence[Track]], target: float | None) -> str:
     found = _mean_arrivals(runs, target)
     if target is None:
         return "No target is known yet."
-    parts = [f"{m} {number(t)} ({n} of {k} runs)" for m, (t, n, k) in found.items()]
+    parts = [f"{m} {_when(t)} ({n} of {k} runs)" for m, (t, n, k) in found.items()]
     return f"Mean time to {number(target)}: {listed(parts)}." if parts else "None gets there."
 
 
@@ -140,3 +140,7 @@ def _live(runs: Mapping[str, Sequence[Track]]) -> Iterator[str]:
             yield f"{track.live}: diverged."
         elif track.times:
             yield f"{track.live}: measured {number(track.scores[-1])}."
+
+
+def _when(time: float) -> str:
+    return f"{time:.0f}" if time >= 100 else number(time)

@@ -20,7 +20,7 @@ from .base import Goal, Panel
 from .shown import Shown
 
 AXES = {
-    "steps": "step",
+    "steps": "steps",
     "model time": "model time, in steps of GPipe",
     "measured time": "seconds, from measured stage times",
 }
