@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -152,7 +152,7 @@ def figures(task: str, lives: Lives, axis: str, share: float) -> dict[str, Figur
     return {"runs": arrivals(runs, target.metric(task), AXES[axis], goal, log=axis != "steps")}
 
 
-def _tracks(task: str, method: str, lives: Sequence[Racer], axis: str) -> Generator[Track]:
+def _tracks(task: str, method: str, lives: Sequence[Racer], axis: str) -> Iterator[Track]:
     for r in [*reproduction.racers(task, [method]), *(x for x in lives if x.method == method)]:
         shown = with_end(r)
         times = target.over_time(shown, task, axis)

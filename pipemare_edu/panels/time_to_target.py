@@ -10,7 +10,7 @@ from ..figures import factors as factors_figure
 from ..reproduce.presets import METHODS
 from ..reproduce.summary import TARGET
 from ..studies import reproduction, target
-from ..studies.stage_times import measure
+from ..studies.stage_times import StageTimes, measuring
 from . import controls as c
 from . import words
 from .base import Goal, Panel
@@ -70,12 +70,17 @@ class TimeToTarget(Panel):
 
     def work(self, settings: dict[str, Any]) -> Generator[float, None, None]:
         task = settings["task"]
-        on, seen = reproduction.case_of(task), {}
+        on, seen = reproduction.case_of(task), dict[str, StageTimes]()
         for n, method in enumerate(PAIR):
-            if self.stopping:
-                return
-            yield n / len(PAIR)
-            seen[method] = measure(on, method, rounds=1)
+            running = measuring(on, method, rounds=1)
+            while method not in seen:
+                try:
+                    yield (n + next(running)) / len(PAIR)
+                except StopIteration as end:
+                    seen[method] = end.value
+                if self.stopping:
+                    running.close()
+                    return
         self.here[task] = target.intervals(task, seen)
         yield 1.0
 
