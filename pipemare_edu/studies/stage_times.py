@@ -52,7 +52,7 @@ class StageTimes:
                 self.forward, self.backward, self.update, none, none, tuple(range(stages)),
             )
         )  # fmt: skip
-        # A stage that is hardly the slowest lets the first one run ahead for longer than is simulated.
+        # Where stages differ little, the first one runs ahead for longer than is simulated.
         return max(by_clock, *self.work(microbatches))
 
 
