@@ -115,8 +115,8 @@ def _ends(known: Mapping[str, Factors]) -> go.Scatter:
 
 def _equation(f: Factors) -> str:
     """The time and what it is made of; a factor of 1 is left out."""
-    bill = f" × {number(f.bill)}" if f.bill != 1 else ""
-    below = f" / {number(f.utilization)}" if f.utilization != 1 else ""
+    bill = f" × {number(f.bill)}" if number(f.bill) != "1" else ""
+    below = f" / {number(f.utilization)}" if number(f.utilization) != "1" else ""
     made = f"{number(f.steps)}{bill}{below}"
     return made if made == number(f.time) else f"{number(f.time)} = {made}"
 
