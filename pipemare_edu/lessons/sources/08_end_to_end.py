@@ -121,15 +121,17 @@ shapes = panels.compare_runs("shapes", None)
 shapes["runs"]
 
 # %% [markdown]
-# Plain asynchrony diverges at once: crosses near the left edge. Everything else gets somewhere,
-# PipeDream more slowly than the others. T2 and T3 have little to add to T1 here: who had only
-# this task would say that T1 is the method, and who had only *words* would say that T1 does not
-# work. A recipe that is to hold for a new network cannot be chosen on one.
+# Plain asynchrony diverges at once: crosses near the left edge. PipeDream learns, more slowly than
+# the others. And T1 alone? With some seeds it ends beside the best, and with one it diverges: look
+# for its cross. With T2 beside it no seed diverges. Whoever had run the good seeds only would say
+# that T1 is enough; whoever had only *words* would say that it is no use. A recipe that is to hold
+# for a new network, or a new seed, cannot be chosen on one.
 
 # %%
 rows = {row.method: row for row in section("shapes").rows}
 assert rows["pipemare-naive"].diverged == rows["pipemare-naive"].runs
-assert all(rows[name].mean > 80 for name in rows if name != "pipemare-naive")
+assert 0 < rows["pipemare-t1"].diverged < rows["pipemare-t1"].runs
+assert rows["pipemare-t1t2"].diverged == rows["pipemare"].diverged == 0
 digits = {row.method: row.mean for row in section("digits").rows}
 assert digits["pipedream"] > 95
 
@@ -392,7 +394,7 @@ check("8.4", claim)
 #
 # * On the Transformer stashing fails like plain asynchrony, because the delay is still there; each
 #   of the three fixes raises the quality, and together they come close to GPipe.
-# * On the ResNet T1 does most of it.
+# * On the ResNet T1 alone diverges with some seed, and T1+T2 with none.
 # * Time to target is step ratio × T3's bill / utilization. A full pipe is one factor of three.
 # * The gain is measured against somebody's bubble. Against none, only the extra steps are left.
 # * Show all seeds, two metrics, and the assumptions; a scaled-down run gives the order, not the
