@@ -12,6 +12,7 @@ from .cell_runs import Line, cell_runs
 from .curves import curves
 from .discrepancy import discrepancy_bars
 from .discrepancy_map import discrepancy_map
+from .factors import Factors, factors
 from .gantt import gantt
 from .ladder import ladder
 from .ledger import method_bytes, stage_bytes
@@ -31,6 +32,7 @@ from .walk import Walk, walk
 
 __all__ = [
     "Entry",
+    "Factors",
     "Figure",
     "Line",
     "Mark",
@@ -46,6 +48,7 @@ __all__ = [
     "describe",
     "discrepancy_bars",
     "discrepancy_map",
+    "factors",
     "gantt",
     "growth",
     "held_bars",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
@@ -13,11 +13,16 @@ from .style import COLOURS, DASHES, GREY, Figure, axis, figure, listed, number
 
 
 class Track(NamedTuple):
-    """One run: how good it was at which times.  diverged: did it end so?"""
+    """One run: how good it was at which times.
+
+    diverged  did it end so?
+    live      the name of a run made just now, which is drawn over the others and counts in no mean
+    """
 
     times: Sequence[float]
     scores: Sequence[float]
     diverged: bool = False
+    live: str = ""
 
 
 def arrivals(
@@ -26,10 +31,12 @@ def arrivals(
     unit: str,
     target: float | None = None,
     title: str | None = None,
+    log: bool = True,
 ) -> Figure:
-    """How good every run was over the time that it took: a line per run, times on a log scale.
+    """How good every run was over the time that it took: a line per run.
 
     target  a score to be reached, drawn as a level
+    log     times on a log scale
     """
     traces = [
         trace
@@ -48,9 +55,9 @@ def arrivals(
     return figure(
         traces or [go.Scatter(showlegend=False)],
         title or _soonest(runs, target),
-        f"{metric} of every run over {unit}. {_arrivals(runs, target)}",
+        " ".join([f"{metric} of every run over {unit}.", _arrivals(runs, target), *_live(runs)]),
         height=380,
-        xaxis=axis(unit, type="log", nticks=8),
+        xaxis=axis(unit, nticks=8, **({"type": "log"} if log else {"rangemode": "tozero"})),
         yaxis=axis(metric, rangemode="tozero"),
         legend={"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0.0},
         margin={"l": 60, "r": 15, "t": 45, "b": 85},
@@ -59,17 +66,18 @@ def arrivals(
 
 
 def _track(i: int, name: str, track: Track, first: bool) -> list[go.Scatter]:
-    colour = COLOURS[i % len(COLOURS)]
+    colour, live = COLOURS[i % len(COLOURS)], bool(track.live)
+    name = track.live or name
     line = go.Scatter(
         x=list(track.times),
         y=list(track.scores),
         name=name,
         legendgroup=name,
-        showlegend=first,
+        showlegend=first or live,
         mode="lines+markers",
-        opacity=0.75,
-        line={"color": colour, "dash": DASHES[i % len(DASHES)], "width": 1.5},
-        marker={"symbol": MARKS[i % len(MARKS)], "size": 5},
+        opacity=1 if live else 0.75,
+        line={"color": colour, "dash": DASHES[i % len(DASHES)], "width": 4 if live else 1.5},
+        marker={"symbol": "star" if live else MARKS[i % len(MARKS)], "size": 11 if live else 5},
         hovertemplate=f"{name}, time %{{x:.4g}}: %{{y:.4g}}<extra></extra>",
     )
     if not track.diverged or not track.times:
@@ -101,10 +109,11 @@ def _mean_arrivals(
     """{method: (mean time of the runs that arrive, how many those are, how many there are)}."""
     out = {}
     for name, tracks in runs.items():
-        times = [arrival(t, target) for t in tracks] if target is not None else []
+        kept = [t for t in tracks if not t.live]
+        times = [arrival(t, target) for t in kept] if target is not None else []
         there = [time for time in times if time is not None]
         if there:
-            out[name] = (statistics.mean(there), len(there), len(tracks))
+            out[name] = (statistics.mean(there), len(there), len(kept))
     return out
 
 
@@ -121,5 +130,17 @@ def _arrivals(runs: Mapping[str, Sequence[Track]], target: float | None) -> str:
     found = _mean_arrivals(runs, target)
     if target is None:
         return "No target is known yet."
-    parts = [f"{m} {number(t)} ({n} of {k} runs)" for m, (t, n, k) in found.items()]
+    parts = [f"{m} {_when(t)} ({n} of {k} runs)" for m, (t, n, k) in found.items()]
     return f"Mean time to {number(target)}: {listed(parts)}." if parts else "None gets there."
+
+
+def _live(runs: Mapping[str, Sequence[Track]]) -> Iterator[str]:
+    for track in (t for tracks in runs.values() for t in tracks if t.live):
+        if track.diverged:
+            yield f"{track.live}: diverged."
+        elif track.times:
+            yield f"{track.live}: measured {number(track.scores[-1])}."
+
+
+def _when(time: float) -> str:
+    return f"{time:.0f}" if time >= 100 else number(time)

@@ -27,6 +27,8 @@ STEPS = {
     "07.seeds": (400, 400, 400, 400),
     "05.moves": (150, 150, 400, 400),
     "05.slice": (60, 60, 400, 400),
+    "08.slice": (128, 128, 400, 1600),
+    "08.seed": (64, 64, 400, 800),
 }
 
 _BINDER = ("BINDER_SERVICE_HOST", "BINDER_LAUNCH_HOST", "BINDER_REPO_URL")

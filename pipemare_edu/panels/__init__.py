@@ -4,6 +4,7 @@ widgets."""
 from .annealing import Annealing, annealing
 from .base import Goal, Panel
 from .board import RecipeBoard, recipe_board
+from .compare_runs import CompareRuns, compare_runs
 from .debugger import StepDebugger, step_debugger
 from .discrepancy_map import DiscrepancyMap, discrepancy_map
 from .gradient_discrepancy import GradientDiscrepancy, gradient_discrepancy
@@ -19,10 +20,12 @@ from .segments import RecomputeSegments, recompute_segments
 from .shown import Shown
 from .stability_map import StabilityMap, stability_map
 from .staleness import MeasuredStaleness, measured_staleness
+from .time_to_target import TimeToTarget, time_to_target
 from .velocity import Velocity, velocity
 
 __all__ = [
     "Annealing",
+    "CompareRuns",
     "DiscrepancyMap",
     "Goal",
     "GradientDiscrepancy",
@@ -40,9 +43,11 @@ __all__ = [
     "StabilityMap",
     "StageRates",
     "StepDebugger",
+    "TimeToTarget",
     "Velocity",
     "VersionLadder",
     "annealing",
+    "compare_runs",
     "discrepancy_map",
     "gradient_discrepancy",
     "live_training",
@@ -57,6 +62,7 @@ __all__ = [
     "stability_map",
     "stage_rates",
     "step_debugger",
+    "time_to_target",
     "velocity",
     "version_ladder",
 ]

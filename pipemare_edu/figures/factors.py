@@ -1,0 +1,158 @@
+"""Time to a target, taken apart into the factors that make it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import plotly.graph_objects as go
+
+from .style import COLOURS, GREY, Figure, axis, figure, listed, number
+
+
+class Factors(NamedTuple):
+    """A method's time to target over the baseline's: steps * bill / utilization.
+
+    utilization  the baseline's time per step over the method's
+    steps        the method's steps over the baseline's
+    bill         what its synchronous warm-up adds
+    note         what else is to be said, such as how many runs get there
+    """
+
+    utilization: float
+    steps: float
+    bill: float
+    note: str = ""
+
+    @property
+    def time(self) -> float:
+        return self.steps * self.bill / self.utilization
+
+
+PARTS = (
+    ("utilization", "#009E73", ""),
+    ("steps", "#D55E00", "/"),
+    ("T3's bill", "#E69F00", "x"),
+)
+
+
+def factors(found: Mapping[str, Factors | None], baseline: str, title: str | None = None) -> Figure:
+    """One row a method: from 1, to the left for a better utilization, then to the right for more
+    steps and for a warm-up; a diamond marks where that ends, which is the time to target.
+
+    found     {method: its factors, None for one that does not get there}
+    baseline  what a time of 1 is
+    """
+    known = {name: f for name, f in found.items() if f is not None}
+    rows = list(found)[::-1]
+    return figure(
+        [*_bars(known), _ends(known)],
+        title or _message(found, baseline),
+        _words(found, baseline),
+        height=130 + 62 * max(1, len(rows)),
+        barmode="overlay",
+        bargap=0.25,
+        xaxis=axis(
+            f"time to target, in {baseline}'s (log scale)", type="log", tickvals=list(TICKS),
+            ticktext=[f"{t:g}" for t in TICKS], range=_range(known.values()),
+        ),
+        yaxis=axis("", categoryorder="array", categoryarray=rows, showgrid=False, type="category",
+                   range=[-0.6, len(rows) - 0.4]),
+        shapes=[{"type": "line", "x0": 1, "x1": 1, "y0": 0, "y1": 1, "yref": "paper",
+                 "line": {"color": GREY, "dash": "dot", "width": 1.5}}],
+        annotations=[_missing(name) for name, f in found.items() if f is None],
+        legend={"orientation": "h", "y": -0.17, "yanchor": "top", "x": 0.0},
+        margin={"l": 60, "r": 15, "t": 45, "b": 85},
+    )  # fmt: skip
+
+
+TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+
+
+def _steps(f: Factors) -> list[tuple[float, float]]:
+    """From where to where each factor leads."""
+    first, second = 1 / f.utilization, f.steps / f.utilization
+    return [(1.0, first), (first, second), (second, f.time)]
+
+
+def _bars(known: Mapping[str, Factors]) -> list[go.Bar]:
+    """A bar for each factor, one above the other within a method's row."""
+    out = []
+    for part, (name, colour, hatch) in enumerate(PARTS):
+        spans = [_steps(f)[part] for f in known.values()]
+        values = [(f.utilization, f.steps, f.bill)[part] for f in known.values()]
+        out.append(
+            go.Bar(
+                y=list(known),
+                base=[min(span) for span in spans],
+                x=[abs(b - a) for a, b in spans],
+                name=name,
+                orientation="h",
+                width=0.24,
+                offset=0.14 - 0.26 * part,
+                customdata=[number(v) for v in values],
+                marker={"color": colour, "pattern": {"shape": hatch, "solidity": 0.25}},
+                hovertemplate=f"%{{y}}: {name} %{{customdata}}<extra></extra>",
+            )
+        )
+    return out
+
+
+def _ends(known: Mapping[str, Factors]) -> go.Scatter:
+    return go.Scatter(
+        x=[f.time for f in known.values()],
+        y=list(known),
+        name="time to target",
+        mode="markers+text",
+        text=[f"  {_equation(f)}" for f in known.values()],
+        textposition="middle right",
+        marker={"symbol": "diamond", "size": 12, "color": COLOURS[0]},
+        customdata=[f.note for f in known.values()],
+        hovertemplate="%{y}: %{x:.3g} (%{customdata})<extra></extra>",
+    )
+
+
+def _equation(f: Factors) -> str:
+    """The time and what it is made of; a factor of 1 is left out."""
+    bill = f" × {number(f.bill)}" if number(f.bill) != "1" else ""
+    below = f" / {number(f.utilization)}" if number(f.utilization) != "1" else ""
+    made = f"{number(f.steps)}{bill}{below}"
+    return made if made == number(f.time) else f"{number(f.time)} = {made}"
+
+
+def _missing(name: str) -> dict[str, object]:
+    return {"x": 0.02, "xref": "paper", "xanchor": "left", "y": name, "showarrow": False,
+            "text": "✕ does not get there"}  # fmt: skip
+
+
+def _range(known: Iterable[Factors]) -> list[float]:
+    """Decades around everything that is drawn."""
+
+    values = [x for f in known for span in _steps(f) for x in span]
+    return [math.log10(min([0.5, *values])) - 0.1, math.log10(max([2.0, *values])) + 0.35]
+
+
+def _message(found: Mapping[str, Factors | None], baseline: str) -> str:
+    others = {n: f.time for n, f in found.items() if f is not None and n != baseline}
+    if not others:
+        return "No other method reaches the target"
+    best = min(others, key=lambda name: others[name])
+    if math.isclose(others[best], 1.0, rel_tol=0.005):
+        return f"Nobody gets there sooner than {baseline}"
+    if others[best] < 1:
+        return f"{best} gets there in {number(others[best])} of {baseline}'s time"
+    return f"{baseline} is there first: {best} takes {number(others[best])} times as long"
+
+
+def _words(found: Mapping[str, Factors | None], baseline: str) -> str:
+    said = [_told(name, f) for name, f in found.items() if f is not None]
+    lost = [name for name, f in found.items() if f is None]
+    missing = f" Not there: {listed(lost)}." if lost else ""
+    return f"Time to target in {baseline}'s. {' '.join(said)}{missing}"
+
+
+def _told(name: str, f: Factors) -> str:
+    made = f"{number(f.steps)} in steps, {number(f.bill)} for T3, over utilization "
+    note = f"; {f.note}" if f.note else ""
+    return f"{name}: {number(f.time)} = {made}{number(f.utilization)}{note}."

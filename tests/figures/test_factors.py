@@ -1,0 +1,55 @@
+"""Factors of a time to target: where each bar begins and ends, and what is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipemare_edu.figures import Factors, Track, arrivals, describe, factors
+
+FOUND = {
+    "GPipe": Factors(1.0, 1.0, 1.0),
+    "fast": Factors(10.0, 2.0, 1.0, "2 of 3 runs"),
+    "warm": Factors(10.0, 2.0, 3.0),
+    "lost": None,
+}
+
+
+def test_bars_lead_from_one_to_the_time():
+    figure = factors(FOUND, "GPipe")
+    utilization, steps, bill, ends = figure.data
+    assert list(ends.x) == pytest.approx([1, 0.2, 0.6])
+    spans = [
+        [(b, b + w) for b, w in zip(bar.base, bar.x, strict=True)]
+        for bar in (utilization, steps, bill)
+    ]
+    assert spans[0][2] == pytest.approx((0.1, 1))
+    assert spans[1][2] == pytest.approx((0.1, 0.2))
+    assert spans[2][2] == pytest.approx((0.2, 0.6))
+    assert len({bar.marker.pattern.shape for bar in (utilization, steps, bill)}) == 3
+    assert [t.strip() for t in ends.text] == ["1", "0.2 = 2 / 10", "0.6 = 2 × 3 / 10"]
+    assert "does not get there" in figure.layout.annotations[0].text
+    assert len(figure.to_json()) < 8000
+
+
+def test_words():
+    text = describe(factors(FOUND, "GPipe"))
+    assert text.startswith("fast gets there in 0.2 of GPipe's time.")
+    assert "warm: 0.6 = 2 in steps, 3 for T3, over utilization 10." in text
+    assert "2 of 3 runs" in text and text.endswith("Not there: lost.")
+    slow = {"GPipe": FOUND["GPipe"], "slow": Factors(2.0, 4.0, 1.0)}
+    assert describe(factors(slow, "GPipe")).startswith("GPipe is there first: slow takes 2 times")
+    same = {"GPipe": FOUND["GPipe"], "same": Factors(2.0, 2.0, 1.0)}
+    assert describe(factors(same, "GPipe")).startswith("Nobody gets there sooner than GPipe")
+    assert describe(factors({"lost": None}, "GPipe")).startswith("No other method reaches")
+
+
+def test_a_live_run_is_drawn_over_the_others_and_counts_in_no_mean():
+    runs = {"a": [Track([1, 2], [50, 96]), Track([1], [99], live="a, live")]}
+    figure = arrivals(runs, "accuracy", "step", 95.0, log=False)
+    old, new = figure.data
+    assert new.name == "a, live" and new.showlegend and new.line.width > old.line.width
+    assert figure.layout.xaxis.type is None
+    text = describe(figure)
+    assert "a 2 (1 of 1 runs)" in text and "a, live: measured 99." in text
+    dead = {"a": [Track([3], [0.0], True, "a, live")]}
+    assert "a, live: diverged." in describe(arrivals(dead, "accuracy", "step"))

@@ -1,0 +1,152 @@
+"""The exercises of lesson 08: every wrong answer is told what is wrong with it."""
+
+from __future__ import annotations
+
+import pytest
+from judging import refused, solved
+
+from pipemare_edu.lessons import hint
+from pipemare_edu.lessons.beside import beside
+from pipemare_edu.lessons.exercise import judge
+from pipemare_edu.lessons.exercises import find, lesson08_claims
+from pipemare_edu.lessons.exercises.lesson08 import cases, time, true
+
+TIME, PAIR, HOLDS, CLAIM = (find(f"8.{n}") for n in (1, 2, 3, 4))
+EVERY = (TIME, PAIR, HOLDS, CLAIM)
+
+
+@pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)
+def test_the_solution_is_accepted_as_it_is_published(exercise):
+    assert judge(exercise, solved(exercise)).outcome == "right"
+
+
+@pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)
+def test_three_hints_and_a_stub(exercise):
+    assert len({hint(exercise.id) for _ in range(4)}) == 3
+    stub = (lambda *_, **__: ...) if exercise.function else ...
+    assert judge(exercise, stub).outcome == "not attempted"
+
+
+# 8.1
+
+
+def test_formula_and_clock_agree():
+    for case in cases():
+        assert time(*case) == pytest.approx(true(*case))
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (lambda k, t3, P, N, b: k * (1 + b * (P - 1) / N), "without a warm-up every step takes 1"),
+        (lambda k, t3, P, N, b: t3 * (1 + b * P / N) + k - t3, "as long as the clock says"),
+        (lambda k, t3, P, N, b: t3 * (1 - b * (P - 1) / N) + k - t3, "as long as the clock says"),
+        (lambda k, t3, P, N, b: t3 * P + k - t3, "as long as the clock says"),  # right for N = 1
+        (lambda k, t3, P, N, b: t3 * (P - 1) / N + k, "without a bubble"),  # right for b = 1
+        (lambda k, t3, P, N, b: t3 * b * (N + P - 1) / N + k - t3, "without a bubble"),
+        (
+            lambda k, t3, P, N, b: min(k, t3) * (P - 1) / N * (b == 1) + k,
+            "that part of the waiting is left",
+        ),  # right for b = 0 and 1
+        (lambda k, t3, P, N, b: t3 * (1 + b * (P - 1) / N) + k - t3, "ends within its warm-up"),
+        (
+            lambda k, t3, P, N, b: t3 * (1 + b * (P - 1) / N) + max(0, k - t3),
+            "ends within its warm-up",
+        ),
+        (lambda k, t3, P, N, b: str(k), "raised TypeError"),
+    ],
+)
+def test_a_wrong_time_is_told_why(answer, says):
+    refused(TIME, answer, says)
+
+
+# 8.2
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (("words", "gpipe", "pipemare"), "both methods are asynchronous"),
+        (("digits", "pipedream", "pipemare"), "the first needs fewer steps"),  # the wrong way round
+        (("shapes", "pipemare-t1", "pipemare"), "the first needs more time"),  # wins on both
+        (("words", "pipemare", "pipedream"), "on words, PipeDream does not"),
+        (("digit", "pipemare", "pipedream"), "did you mean 'digits'"),
+        (("digits", "pipemare", "pipmare-t1"), "did you mean 'pipemare-t1'"),
+        (("digits", "pipemare"), "An answer is a task and two methods"),
+        (3, "An answer is a task and two methods"),
+    ],
+)
+def test_a_wrong_pair_is_told_why(answer, says):
+    refused(PAIR, answer, says)
+
+
+def test_a_pair_may_be_one_text():
+    assert judge(PAIR, "digits, pipemare, pipedream").outcome == "right"
+
+
+# 8.3
+
+
+def mean(scores):
+    return sum(v or 0 for v in scores.values()) / len(scores)
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (lambda a, b: mean(a) > mean(b), "one seed that says otherwise"),
+        (lambda a, b: any(a[s] > b[s] for s in a.keys() & b.keys()), "one seed that says"),
+        (lambda a, b: min(a.values()) > max(b.values()), "with every seed"),  # too strict
+        (lambda a, b: all(a[s] >= b[s] for s in a.keys() & b.keys()), "a tie is no win"),
+        (lambda a, b: all(a[s] < b[s] for s in a.keys() & b.keys()), "with every seed"),
+        (lambda a, b: all(a[s] > b[s] for s in a.keys() & b.keys()), "raised TypeError"),
+        (
+            lambda a, b: all(a[s] > b[s] for s in a.keys() & b.keys() if a[s] and b[s]),
+            "a run that diverged (None) counts 0",
+        ),
+        (
+            lambda a, b: all((a[s] or 0) > (b[s] or 0) for s in a.keys() & b.keys()),
+            "there must be one",
+        ),
+        (lambda a, b: True, "one seed that says otherwise"),
+    ],
+)
+def test_a_wrong_judge_is_told_why(answer, says):
+    refused(HOLDS, answer, says)
+
+
+# 8.4
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (("pipemare-t1", "gpipe"), "with shipped seed"),  # the wrong way round
+        (("pipemare", "gpipe"), "with shipped seed"),  # in the warm-up the two are the same
+        (("pipedream", "pipemare-t1"), "with shipped seed"),
+        (("gpipe", "pipmare"), "did you mean 'pipemare'"),
+        (("gpipe",), "the better one first"),
+        ("gpipe", "the better one first"),
+    ],
+)
+def test_a_wrong_claim_is_told_why(answer, says):
+    refused(CLAIM, answer, says)
+
+
+def test_a_claim_that_hidden_seeds_refute_is_told_so(monkeypatch):
+    scores = {"gpipe": 50.0, "pipemare-t1": None}
+    monkeypatch.setattr(lesson08_claims, "outcome", lambda method, seed: scores[method])
+    assert judge(CLAIM, ("gpipe", "pipemare-t1")).outcome == "right"
+    scores |= {"gpipe": 20.0, "pipemare-t1": 30.0}
+    refused(CLAIM, ("gpipe", "pipemare-t1"), "with a hidden seed, GPipe is at 20.0 %")
+
+
+# the paper beside ours
+
+
+def test_both_sides_are_shown():
+    text = beside("words")
+    assert "34.1" in text and "exact, measured" in text and "93 stages" in text
+    assert "diverged" in beside("shapes")
+    with pytest.raises(ValueError, match="did you mean 'words'"):
+        beside("word")
