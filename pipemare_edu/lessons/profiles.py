@@ -27,6 +27,8 @@ STEPS = {
     "07.seeds": (400, 400, 400, 400),
     "05.moves": (150, 150, 400, 400),
     "05.slice": (60, 60, 400, 400),
+    "09.engines": (60, 60, 200, 200),
+    "09.workers": (12, 16, 24, 24),
 }
 
 _BINDER = ("BINDER_SERVICE_HOST", "BINDER_LAUNCH_HOST", "BINDER_REPO_URL")

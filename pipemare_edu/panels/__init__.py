@@ -6,6 +6,7 @@ from .base import Goal, Panel
 from .board import RecipeBoard, recipe_board
 from .debugger import StepDebugger, step_debugger
 from .discrepancy_map import DiscrepancyMap, discrepancy_map
+from .engine_switch import EngineSwitch, engine_switch
 from .gradient_discrepancy import GradientDiscrepancy, gradient_discrepancy
 from .ladder import VersionLadder, version_ladder
 from .ledger import MemoryLedger, memory_ledger
@@ -19,11 +20,13 @@ from .segments import RecomputeSegments, recompute_segments
 from .shown import Shown
 from .stability_map import StabilityMap, stability_map
 from .staleness import MeasuredStaleness, measured_staleness
+from .two_workers import TwoWorkers, two_workers
 from .velocity import Velocity, velocity
 
 __all__ = [
     "Annealing",
     "DiscrepancyMap",
+    "EngineSwitch",
     "Goal",
     "GradientDiscrepancy",
     "LiveTraining",
@@ -40,10 +43,12 @@ __all__ = [
     "StabilityMap",
     "StageRates",
     "StepDebugger",
+    "TwoWorkers",
     "Velocity",
     "VersionLadder",
     "annealing",
     "discrepancy_map",
+    "engine_switch",
     "gradient_discrepancy",
     "live_training",
     "measured_staleness",
@@ -57,6 +62,7 @@ __all__ = [
     "stability_map",
     "stage_rates",
     "step_debugger",
+    "two_workers",
     "velocity",
     "version_ladder",
 ]
