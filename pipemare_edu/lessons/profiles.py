@@ -28,7 +28,7 @@ STEPS = {
     "05.moves": (150, 150, 400, 400),
     "05.slice": (60, 60, 400, 400),
     "09.engines": (60, 60, 200, 200),
-    "09.workers": (12, 16, 24, 24),
+    "09.workers": (8, 12, 20, 20),
 }
 
 _BINDER = ("BINDER_SERVICE_HOST", "BINDER_LAUNCH_HOST", "BINDER_REPO_URL")

@@ -44,7 +44,7 @@ class Ran:
 def running(asked: Configuration, engine: str) -> Generator[Ran, None, None]:
     """Train on one of `engines()`, in chunks, keeping every event.  Raises ValueError for what
     cannot run there."""
-    job = prepare("digits", **vars(asked), **engines()[engine])
+    job = prepare("digits", **vars(asked), eval_every=asked.steps, **engines()[engine])
     layers = job.trainer.layers
     for run in job.chunks(full_trace=True):
         held = [t.detach() for x in layers for t in (*x.parameters(), *x.buffers())]

@@ -12,6 +12,7 @@ from ..figures.settled import UNIT
 from ..plan.clock import Event
 from ..trainer import members
 from ..trainer.registry import method_names, unknown
+from ..trainer.run import Run
 from ..training import warm_up
 from . import controls as c
 from . import words
@@ -146,7 +147,7 @@ def figures(ran: Mapping[str, Ran], time: str) -> dict[str, Figure]:
     """The losses, and a chart for every engine that there is."""
     if time not in ("model", "measured"):
         raise ValueError(f'time is {time!r}: give "model" or "measured"')
-    charts = {name: _chart(name, ran.get(name), time == "measured") for name in engines()}
+    charts = {name: _chart(name, ran, time == "measured") for name in engines()}
     return {"losses": _losses(ran), **charts}
 
 
@@ -157,18 +158,30 @@ def _losses(ran: Mapping[str, Ran]) -> Figure:
     return curves({name: r.run for name, r in ran.items()}, title=title)
 
 
-def _chart(name: str, ran: Ran | None, measured: bool) -> Figure:
-    if ran is None or not ran.ended:
+def _chart(name: str, ran: Mapping[str, Ran], measured: bool) -> Figure:
+    if name not in ran or not ran[name].ended:
         return placeholder(f"The chart of the engine {name!r} appears here", 80)
-    events, run = ran.run.trace.events, ran.run
-    several = bool(run.plan and run.plan.homes)
+    run = ran[name].run
+    events, several = run.trace.events, bool(run.plan and run.plan.homes)
     if not (measured and several):  # what took turns in one process is placed by the clock
         events = replay(events, None if measured else UNIT)
-    where = "in model time"
-    if measured:
-        where = "as it was" if several else "measured durations, a device for each stage"
-    title = f"{name}: {len(events)} operations, some from the middle, {where}"
+    title = f"{name}: {_same(name, compared(ran), run)}; {_when(measured, several)}"
     return gantt(events, measured=measured, title=title, span=_middle(events))
+
+
+def _same(name: str, found: Alike | None, run: Run) -> str:
+    count = f"{run.trace.count} operations"
+    if found is None or name == KERNEL:
+        return f"{count}, and these are from the middle"
+    if found.reordered:
+        return f"{found.reordered} stages ran other operations"
+    return f"the same {count} in the same order"
+
+
+def _when(measured: bool, several: bool) -> str:
+    if not measured:
+        return "model time"
+    return "times as measured" if several else "measured durations, placed by the clock"
 
 
 def _middle(events: list[Event]) -> tuple[float, float]:

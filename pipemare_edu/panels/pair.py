@@ -37,7 +37,7 @@ NAMES = {
 KINDS = {"sleep": away, "compute": timed}
 LAYERS, RATIO = 6, 2.0  # a backward takes twice as long as a forward
 MOST_MICROBATCHES = 12
-STEPS = 16  # on the clock: enough for its middle
+STEPS, MICROBATCHES = 8, 12  # on the clock, at least: enough for its middle
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Pair:
 
 @lru_cache(maxsize=256)
 def _timeline(kind: str, microbatches: int, one: float, two: float) -> Timeline:
-    lists = schedule(kind, 2, microbatches, STEPS)
+    lists = schedule(kind, 2, microbatches, max(STEPS, MICROBATCHES // microbatches))
     return simulate(lists, [one, two], [RATIO * one, RATIO * two])
 
 
