@@ -73,9 +73,8 @@ def to_the_mean(costs, stages):
 
 
 def two_only(costs, stages):
-    """Right for one cut, and the others as they come."""
-    first = balance(costs, min(2, stages))
-    return [first[0], *evenly(costs[first[0] :], stages - 1)] if stages > 1 else first
+    """Right for two stages only."""
+    return balance(costs, stages) if stages < 3 else evenly(costs, stages)
 
 
 @pytest.mark.parametrize(
