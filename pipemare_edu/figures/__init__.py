@@ -23,10 +23,12 @@ from .replay import replay
 from .roots import roots
 from .scores import scores
 from .segments import held_bars, segment_curve
+from .speedup import speedup
 from .stability import Mark, stability_map
 from .staleness import staleness_bars
 from .style import Figure, describe, placeholder
 from .threshold import growth, ratios
+from .time_use import time_use
 from .velocity import course, moves
 from .walk import Walk, walk
 
@@ -68,8 +70,10 @@ __all__ = [
     "roots",
     "scores",
     "segment_curve",
+    "speedup",
     "stability_map",
     "stage_bytes",
     "staleness_bars",
+    "time_use",
     "walk",
 ]

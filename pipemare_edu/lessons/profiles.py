@@ -29,6 +29,8 @@ STEPS = {
     "05.slice": (60, 60, 400, 400),
     "08.slice": (128, 128, 400, 1600),
     "08.seed": (64, 64, 400, 800),
+    "09.engines": (60, 60, 200, 200),
+    "09.workers": (8, 12, 20, 20),
 }
 
 _BINDER = ("BINDER_SERVICE_HOST", "BINDER_LAUNCH_HOST", "BINDER_REPO_URL")

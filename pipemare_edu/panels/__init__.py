@@ -7,6 +7,7 @@ from .board import RecipeBoard, recipe_board
 from .compare_runs import CompareRuns, compare_runs
 from .debugger import StepDebugger, step_debugger
 from .discrepancy_map import DiscrepancyMap, discrepancy_map
+from .engine_switch import EngineSwitch, engine_switch
 from .gradient_discrepancy import GradientDiscrepancy, gradient_discrepancy
 from .ladder import VersionLadder, version_ladder
 from .ledger import MemoryLedger, memory_ledger
@@ -21,12 +22,14 @@ from .shown import Shown
 from .stability_map import StabilityMap, stability_map
 from .staleness import MeasuredStaleness, measured_staleness
 from .time_to_target import TimeToTarget, time_to_target
+from .two_workers import TwoWorkers, two_workers
 from .velocity import Velocity, velocity
 
 __all__ = [
     "Annealing",
     "CompareRuns",
     "DiscrepancyMap",
+    "EngineSwitch",
     "Goal",
     "GradientDiscrepancy",
     "LiveTraining",
@@ -44,11 +47,13 @@ __all__ = [
     "StageRates",
     "StepDebugger",
     "TimeToTarget",
+    "TwoWorkers",
     "Velocity",
     "VersionLadder",
     "annealing",
     "compare_runs",
     "discrepancy_map",
+    "engine_switch",
     "gradient_discrepancy",
     "live_training",
     "measured_staleness",
@@ -63,6 +68,7 @@ __all__ = [
     "stage_rates",
     "step_debugger",
     "time_to_target",
+    "two_workers",
     "velocity",
     "version_ladder",
 ]

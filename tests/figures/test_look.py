@@ -24,8 +24,10 @@ from pipemare_edu.figures import (
     recipe_board,
     scores,
     segment_curve,
+    speedup,
     stage_bytes,
     staleness_bars,
+    time_use,
     walk,
 )
 from pipemare_edu.figures.style import COLOURS, GREY
@@ -34,6 +36,7 @@ from pipemare_edu.plan.held import peaks
 from pipemare_edu.plan.ledger import ledger
 from pipemare_edu.plan.schedules import schedule
 from pipemare_edu.trainer.run import Staleness
+from pipemare_edu.trainer.waiting import Waiting
 
 FIGURES = [
     gantt(simulate(schedule("gpipe", 3, 2, 1))),
@@ -53,6 +56,8 @@ FIGURES = [
     pipe(walk(["F0 B0 U0"]), 2),
     listing(walk(["F0 B0 U0"]), 2),
     scores({}, "accuracy"),
+    speedup([1.0, 1.5], 2, 2.0, 1.4),
+    time_use([Waiting(3, 1, 2)], [Waiting(3, 1, 2)]),
     arrivals({}, "accuracy", "steps"),
 ]
 

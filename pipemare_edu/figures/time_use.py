@@ -1,0 +1,109 @@
+"""Where the time goes: computing, a message on its way, waiting; a bar for every device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import plotly.graph_objects as go
+
+from .style import HATCH, Figure, axis, figure, rgba
+
+if TYPE_CHECKING:
+    from ..trainer.waiting import Waiting
+
+PARTS = ("compute", "transfer", "wait")
+NAMES = {"compute": "computes", "transfer": "a message is on its way", "wait": "waits for one"}
+ROW = 34  # pixels a bar
+
+
+class Row(NamedTuple):
+    """A bar: whose time it is, whether "measured" or "modelled", and its shares."""
+
+    name: str
+    how: str
+    shares: dict[str, float]
+
+
+def time_use(
+    modelled: Sequence[Waiting],
+    measured: Sequence[Waiting] | None = None,
+    title: str | None = None,
+    names: Sequence[str] | None = None,
+) -> Figure:
+    """Stacked bars of 100 %, a pair for every device where something was measured.
+
+    modelled, measured  one Waiting for each device (run.waiting; trainer.waiting over the events
+                        of a Timeline), all of its seconds together
+    title               the message; by default how much the busiest and the idlest compute
+    names               of the devices; "worker 1", ... by default
+    """
+    names = names or [f"worker {i}" for i in range(1, len(modelled) + 1)]
+    rows = [Row(name, "modelled", shares(w)) for name, w in zip(names, modelled, strict=True)]
+    if measured:
+        timed = [Row(name, "measured", shares(w)) for name, w in zip(names, measured, strict=True)]
+        rows = [row for pair in zip(timed, rows, strict=True) for row in pair]
+    return figure(
+        [_bar(part, rows) for part in PARTS],
+        title or _message(measured or modelled, bool(measured)),
+        " ".join(map(_words, rows)),
+        height=ROW * len(rows) + 130,
+        barmode="stack",
+        bargap=0.25,
+        xaxis=axis("share of the time (%)", range=[0, 100], zeroline=False),
+        yaxis=axis("", autorange="reversed", showgrid=False),
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
+        margin={"l": 60, "r": 15, "t": 75, "b": 45},
+    )
+
+
+def shares(waiting: Waiting) -> dict[str, float]:
+    """{part: its share in per cent}."""
+    whole = sum(getattr(waiting, part) for part in PARTS) or 1.0
+    return {part: 100 * getattr(waiting, part) / whole for part in PARTS}
+
+
+def _bar(part: str, rows: Sequence[Row]) -> go.Bar:
+    looks: dict[str, dict[str, Any]] = {
+        "compute": {"color": "#0072B2"},
+        "transfer": {
+            "color": rgba("#E69F00", 0.3),
+            "pattern": {"shape": "x", "fgcolor": "#E69F00", "fillmode": "overlay", "size": 7},
+            "line": {"color": "#E69F00", "width": 1},
+        },
+        "wait": {
+            "color": "rgba(0,0,0,0)",
+            "pattern": {"shape": "/", "fgcolor": HATCH, "fillmode": "replace", "size": 7},
+            "line": {"color": HATCH, "width": 1},
+        },
+    }
+    values = [row.shares[part] for row in rows]
+    return go.Bar(
+        orientation="h",
+        y=[f"{row.name}, {row.how}" for row in rows],
+        x=values,
+        name=NAMES[part],
+        marker=looks[part],
+        text=[f"{v:.0f} %" if v >= 4 else "" for v in values],
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        textfont={"color": "white"} if part == "compute" else None,
+        hovertemplate=f"%{{y}}: {NAMES[part]} %{{x:.1f}} % of the time<extra></extra>",
+    )
+
+
+def _message(rows: Sequence[Waiting], measured: bool) -> str:
+    computing = [shares(row)["compute"] for row in rows]
+    how = "measured" if measured else "by the clock"
+    return (
+        f"The busiest computes {how} {max(computing):.0f} % of the time, the idlest {how} "
+        f"{min(computing):.0f} %"
+    )
+
+
+def _words(row: Row) -> str:
+    """One bar in a sentence; every number that was measured stands behind that word."""
+    how = "measured " if row.how == "measured" else ""
+    parts = ", ".join(f"{NAMES[part]} {how}{row.shares[part]:.0f} %" for part in PARTS)
+    return f"{row.name.capitalize()}, {row.how}: {parts}."
