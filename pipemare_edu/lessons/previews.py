@@ -33,6 +33,7 @@ WIDTH, HEIGHT = 800, 450  # pixels of a page; HEIGHT where a figure has none of 
 SCALE = 1.5  # pixels of the picture for each of the page's
 COLOURS = 64  # a picture in so few has a sixth of the bytes and looks the same
 CHROMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 DRAW = """([figure, width, height, scale]) =>
   Plotly.toImage(figure, { format: "png", width, height, scale })"""
 
@@ -44,7 +45,7 @@ def chrome() -> Iterator[Browser]:
     """A headless Chrome or Chromium.  Raises playwright's Error where there is none."""
     found = next(filter(None, map(shutil.which, CHROMES)), None)  # else playwright's own
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
         yield browser
         browser.close()
 

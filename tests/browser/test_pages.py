@@ -54,13 +54,14 @@ def test_a_page_draws_everything_and_asks_nobody(
     problems, asked = [], []
     with browser.new_context(offline=True, viewport={"width": 1100, "height": 900}) as context:
         page = context.new_page()
+        page.set_default_timeout(120_000)  # on a busy machine; a page takes a second or two
         page.on("console", lambda said: problems.append(said.text))
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("requestfailed", lambda request: problems.append(request.url))
         page.on("request", lambda request: asked.append(request.url))
         page.goto((folder / site.file_of(source)).as_uri(), wait_until="load")
         wanted = figures(source)
-        page.wait_for_function(f"n => ({DRAWN})() === n", arg=wanted, timeout=20_000)
+        page.wait_for_function(f"n => ({DRAWN})() === n", arg=wanted)
         papers = []
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
