@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from .style import HATCH, Figure, axis, figure, rgba
+from .style import GREY, HATCH, Figure, axis, figure, rgba
 
 if TYPE_CHECKING:
     from ..trainer.waiting import Waiting
@@ -88,7 +88,9 @@ def _bar(part: str, rows: Sequence[Row]) -> go.Bar:
         textposition="inside",
         insidetextanchor="middle",
         textangle=0,
-        textfont={"color": "white"} if part == "compute" else None,
+        textfont={
+            "color": "white" if part == "compute" else GREY
+        },  # on a light page and a dark one
         hovertemplate=f"%{{y}}: {NAMES[part]} %{{x:.1f}} % of the time<extra></extra>",
     )
 

@@ -22,8 +22,8 @@ COUNTS = "a function of (costs, stages) that returns a list of layer counts"
 class Pair(NamedTuple):
     """What the learner's function is called with."""
 
-    forward: list[float]
-    backward: list[float]
+    forward: Sequence[float]
+    backward: Sequence[float]
     microbatches: int
 
     @property
