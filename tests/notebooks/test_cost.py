@@ -19,17 +19,17 @@ from pipemare_edu.lessons import cost
 SECONDS, MEAN_SECONDS, BYTES = 90, 25, 700_000_000
 MB = 1 << 20
 CHILDREN = """\
-import os, signal, sys, time
+import sys, time
+from subprocess import PIPE, Popen
 
-def child(size):
-    if not (pid := os.fork()):
-        held = bytearray(b"x") * (size << 20)
-        time.sleep(2)
-        os._exit(0)
-    return pid
-
-ends = [os.waitpid(child, 0)[1] for child in [child({size}) for _ in range(3)]]
-print(sorted(os.waitstatus_to_exitcode(end) for end in ends))
+code = "held = bytearray(b'x') * ({size} << 20); print('here', flush=True); input()"
+new = lambda: Popen([sys.executable, "-S", "-c", code], stdin=PIPE, stdout=PIPE)
+children = [new() for _ in range(3)]
+for child in children:
+    child.stdout.readline()
+time.sleep(2)
+[child.communicate(b"go") for child in children]
+print(sorted(child.returncode for child in children))
 """
 
 
