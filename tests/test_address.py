@@ -50,7 +50,7 @@ def test_badges_open_what_is_there() -> None:
         assert url.path == f"/v2/gh/{address.REPOSITORY}/HEAD"
         assert parse_qs(url.query) == {"urlpath": [server + path]}
         assert unquote(url.query).endswith(path)
-    assert (ROOT / address.COURSE).is_file()
+    assert (ROOT / address.COURSE).is_file() and (ROOT / address.DEMO).is_file()
 
 
 def test_a_fork_moves_every_link(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 REPOSITORY = "pipemare-edu/pipemare_edu"  # owner/name on GitHub
+SITE = f"https://github.com/{REPOSITORY}"
 
 BINDER = "https://mybinder.org"
 LOGO = f"{BINDER}/badge_logo.svg"

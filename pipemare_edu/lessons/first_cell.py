@@ -5,12 +5,8 @@ Only its builder knows the cell; the sources of the lessons do not have it.
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
+from .address import SITE
 
-import yaml
-
-CITATION = Path(__file__).resolve().parents[2] / "CITATION.cff"
 TEXT = """\
 # On Colab, which has this page alone, it installs the course. Elsewhere it does nothing.
 import sys
@@ -21,12 +17,6 @@ if "google.colab" in sys.modules:
 """
 
 
-def repository() -> str:
-    """The address of the project's repository, for which CITATION.cff is the one place."""
-    return yaml.safe_load(CITATION.read_text(encoding="utf-8"))["repository-code"]
-
-
-@cache
 def first_cell() -> str:
     """The source of the cell."""
-    return TEXT.format(repository=repository()).rstrip()
+    return TEXT.format(repository=SITE).rstrip()

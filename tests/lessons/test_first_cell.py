@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -11,7 +10,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-from pipemare_edu.lessons.first_cell import first_cell, repository
+from pipemare_edu.lessons.address import SITE
+from pipemare_edu.lessons.first_cell import first_cell
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,14 +45,4 @@ def test_pip_understands_what_it_is_given() -> None:
 
     wanted = re.search(r'"(.+ @ .+)"', first_cell())
     assert wanted is not None
-    assert Requirement(wanted[1]).url == f"git+{repository()}"
-
-
-def test_whoever_names_the_address_names_the_same() -> None:
-    """CITATION.cff says it; a badge, which can ask nobody, and the notebooks must agree."""
-    address = r"(github\.com|/gh)/[A-Za-z0-9_-]+/pipemare_edu"
-    said = subprocess.run(
-        ["git", "grep", "-h", "-o", "-E", address], cwd=ROOT, capture_output=True, text=True
-    ).stdout.split()
-    owner = repository().removeprefix("https://github.com/")
-    assert said and all(found.endswith(f"/{owner}") for found in said), said
+    assert Requirement(wanted[1]).url == f"git+{SITE}"
