@@ -126,7 +126,8 @@ def _fill(pipe: Pipe) -> int:
 
 def steady_interval(pipe: Pipe) -> float:
     """Seconds per minibatch once the pipe is full: simulated past the fill, then in windows until
-    two of them agree to nine digits, or the mean over twelve.
+    two of them agree to nine digits, or the mean over twelve; never less than the busiest device
+    or link needs, because where stages differ little the first ones run ahead for long.
 
     Minibatches may take turns in being slow, so a window holds a multiple of twelve; one is enough
     where each of them starts with an empty pipe.
@@ -140,9 +141,18 @@ def steady_interval(pipe: Pipe) -> float:
         end = deque(islice(times, window), maxlen=1)[0]
         interval, last = (end - last) / window, end
         if math.isclose(interval, before, rel_tol=1e-9):
-            return interval
+            return max(interval, _busiest(pipe))
         before = interval
-    return (last - start) / (12 * window)
+    return max((last - start) / (12 * window), _busiest(pipe))
+
+
+def _busiest(pipe: Pipe) -> float:
+    """Seconds that the busiest device or link works in a minibatch."""
+    n, work = pipe.microbatches, [0.0] * (max(pipe.devices) + 1)
+    rows = zip(pipe.devices, pipe.forward, pipe.backward, pipe.update, pipe.reruns, strict=True)
+    for device, forward, backward, update, rerun in rows:
+        work[device] += n * (forward + backward + (forward if rerun else 0.0)) + update
+    return max(*work, *(n * t for t in pipe.transfer), 0.0)
 
 
 def run_seconds(pipe: Pipe, steps: int, interval: float) -> float:

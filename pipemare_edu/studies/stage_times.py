@@ -46,14 +46,12 @@ class StageTimes:
         depth = method.depth if isinstance(method.depth, str) else tuple(method.depth)
         strategy = Strategy(depth, microbatches)
         none = [0.0] * (stages - 1)
-        by_clock = steady_interval(
+        return steady_interval(
             Pipe(
                 strategy.depths(stages), microbatches, strategy.flushes, strategy.reruns(stages),
                 self.forward, self.backward, self.update, none, none, tuple(range(stages)),
             )
         )  # fmt: skip
-        # Where stages differ little, the first one runs ahead for longer than is simulated.
-        return max(by_clock, *self.work(microbatches))
 
 
 def measuring(case: Case, method: str, rounds: int = ROUNDS) -> Generator[float, None, StageTimes]:
