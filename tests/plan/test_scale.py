@@ -170,17 +170,3 @@ def test_what_cannot_be_is_refused(load, machine, strategy, what):
 def test_impossible_loads_are_refused(bad):
     with pytest.raises(ValueError, match="weights"):
         Load([1, 1, 1], bad, [0, 0, 0], [0, 0, 0])
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_no_device_works_longer_than_the_interval(seed):
-    """Nearly equal stages: the first ones run ahead for long, at a pace that the slowest cannot
-    keep."""
-    draw = random.Random(seed)
-    P, N = draw.randint(2, 12), draw.randint(1, 8)
-    work = tuple(draw.uniform(1, 1 + draw.choice([0.02, 0.2, 2])) for _ in range(P))
-    load = Load(work, (1,) * P, (1,) * P, (1,) * P)
-    strategy = Strategy(draw.choice(["lockstep", "async-1f1b", "gpipe"]), N, backward=2)
-    machine = Machine(card=Card(flops=1), link=Link(bandwidth=10**9, latency=0))
-    found = forecast(load, machine, strategy)
-    assert found.interval >= 3 * N * max(work) * (1 - 1e-9) and found.utilization <= 1 + 1e-9
