@@ -25,7 +25,6 @@ import pipemare_edu as pm
 from pipemare_edu import figures, lessons, panels
 from pipemare_edu.lessons import check, doctor, hint, modelled, predict
 from pipemare_edu.models.away import away
-from pipemare_edu.plan.split import split
 from pipemare_edu.trainer.placement import Machine, place
 from pipemare_edu.trainer.waiting import waiting
 
@@ -230,6 +229,9 @@ print("a microbatch:", ", ".join(f"measured {1000 * cost:.1f} ms" for cost in co
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
+from pipemare_edu.plan.split import split
+
+
 def balance(costs, stages):
     return split(costs, stages)  # the trainer's own; lessons.solution("9.2") cuts by itself
 
