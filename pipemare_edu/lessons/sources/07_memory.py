@@ -163,8 +163,7 @@ print(f"P = {P}; reported, by the paper's formula: {reported:.2f} times")
 # which is what its device must have room for.
 
 # %%
-clock = pm.simulate(pm.schedule("lockstep", P, N, steps=60))
-moment = copies.instants(clock, weights)
+moment = copies.instants(pm.simulate(pm.schedule("lockstep", P, N, steps=60)), weights)
 peaks = copies.counted_factor(ledger.ledger(weights, depths, N, stashes=True))
 print(f"counted by the clock, at one instant: {moment.low:.2f} to {moment.high:.2f} times")
 print(f"by formula, each stage at its peak: {peaks:.2f} times")
@@ -186,7 +185,10 @@ class Ballast(torch.nn.Module):
 
 
 layers, x = [Ballast(size) for size in weights], torch.randn(N, 1)
-sgd = lambda named: torch.optim.SGD(named, lr=0.001, momentum=0.9)
+
+def sgd(named):
+    return torch.optim.SGD(named, lr=0.001, momentum=0.9)
+
 trainer = pm.Trainer(layers, torch.nn.functional.mse_loss, sgd, pm.PipeDream(), P, N)
 factor = copies.counted_factor(trainer.fit([(x, x)], steps=4 * P // N).memory)
 assert abs(factor - peaks) < 0.01
