@@ -62,7 +62,7 @@ def test_the_title_counts_diverged_runs():
 @pytest.mark.parametrize("log, kind", [(True, "log"), (False, "linear")])
 def test_loss_axis(log, kind):
     axis = curves([GOOD], log=log).layout.yaxis
-    assert axis.type == kind and (axis.tickformat == "~g") == log  # 0.5, not a lone 5
+    assert axis.type == kind and (axis.tickvals is not None) == log  # 0.5, not a lone 5
 
 
 def test_log_ticks_are_whole_numbers_of_the_decades_that_are_there():
