@@ -75,7 +75,8 @@ def test_the_engine_switch(lab, page, tmp_path):
     assert until(lambda: workers(root) == 2, 10)
     page.evaluate(CLICK_UNTIL, ["Cancel", status_is("Cancelled")])
     assert until(lambda: workers(root) == 0, 5)
-    assert "in 2 workers" in page.locator(".pipemare-figure .gtitle").nth(1).text_content()
+    chart = page.locator(".pipemare-figure .gtitle").nth(1)
+    assert until(lambda: "in 2 workers" in chart.text_content(), 10)
     shoot(page, tmp_path, "engine")
     assert page.evaluate(ERRORS) == []
 
