@@ -26,7 +26,11 @@ ALONE = {
 }
 
 
+FIRST = "test_cost.py"  # the longest file, which would else be the last one running
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name != FIRST)
     for item in items:
         if ALONE & {item.path, item.path.parent}:
             item.add_marker("alone")
