@@ -118,13 +118,13 @@ def in_processes(
     context, others = _context(), set(multiprocessing.active_children())
     reports = context.SimpleQueue()
     with context.Pool(min(jobs, len(items)) or 1, _start, (reports, carry, beat)) as pool:
-        processes = set(multiprocessing.active_children()) - others
+        started = set(multiprocessing.active_children()) - others
         # cloudpickle sends a method class from a notebook cell or a script by value.
         results = pool.imap_unordered(_in_process, map(cloudpickle.dumps, enumerate(items)))
         for _ in items:
             result = None
             while result is None:
-                alive = all(process.is_alive() for process in processes)
+                alive = all(process.is_alive() for process in started)
                 result = _wait(results, beat)
                 news = []
                 while not reports.empty():

@@ -25,47 +25,11 @@ def speedup(
     measured      the speed-up of a run with N
     label         of the schedule, for the title
     """
-    counts = list(range(1, len(clock) + 1))
     now = clock[microbatches - 1]
     seen = "" if measured is None else f", measured {measured:.2f}"
-    traces = [
-        go.Scatter(
-            x=counts,
-            y=list(clock),
-            name="by the clock, without messages",
-            mode="lines+markers",
-            line={"color": COLOURS[0], "width": 2},
-            marker={"size": 6},
-            hovertemplate="N = %{x}: %{y:.2f} times<extra>by the clock</extra>",
-        ),
-        go.Scatter(
-            x=[0, len(clock) + 1],
-            y=[limit, limit],
-            name="limit of any schedule",
-            mode="lines",
-            line={"color": GREY, "dash": "dot", "width": 1.5},
-            hovertemplate="%{y:.2f} times<extra>limit</extra>",
-        ),
-        go.Scatter(
-            x=[microbatches],
-            y=[now],
-            name=f"N = {microbatches}",
-            mode="markers",
-            marker={"symbol": "circle-open", "size": 14, "color": COLOURS[0], "line": {"width": 2}},
-            hovertemplate="by the clock %{y:.2f} times<extra></extra>",
-        ),
-    ]
+    traces = [_clock(clock), _limit(len(clock), limit), _shown(microbatches, now)]
     if measured is not None:
-        traces.append(
-            go.Scatter(
-                x=[microbatches],
-                y=[measured],
-                name="measured",
-                mode="markers",
-                marker={"symbol": "x", "size": 12, "color": COLOURS[1], "line": {"width": 1}},
-                hovertemplate="measured %{y:.2f} times<extra></extra>",
-            )
-        )
+        traces.append(_measured(microbatches, measured))
     return figure(
         traces,
         title or f"{label}: {now:.2f} times as fast as one process, by the clock{seen}",
@@ -77,4 +41,49 @@ def speedup(
         yaxis=axis("times one process", rangemode="tozero"),
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0.0},
         margin={"l": 60, "r": 15, "t": 95, "b": 45},
+    )
+
+
+def _clock(clock: Sequence[float]) -> go.Scatter:
+    return go.Scatter(
+        x=list(range(1, len(clock) + 1)),
+        y=list(clock),
+        name="by the clock, without messages",
+        mode="lines+markers",
+        line={"color": COLOURS[0], "width": 2},
+        marker={"size": 6},
+        hovertemplate="N = %{x}: %{y:.2f} times<extra>by the clock</extra>",
+    )
+
+
+def _limit(most: int, limit: float) -> go.Scatter:
+    return go.Scatter(
+        x=[0, most + 1],
+        y=[limit, limit],
+        name="limit of any schedule",
+        mode="lines",
+        line={"color": GREY, "dash": "dot", "width": 1.5},
+        hovertemplate="%{y:.2f} times<extra>limit</extra>",
+    )
+
+
+def _shown(microbatches: int, now: float) -> go.Scatter:
+    return go.Scatter(
+        x=[microbatches],
+        y=[now],
+        name=f"N = {microbatches}",
+        mode="markers",
+        marker={"symbol": "circle-open", "size": 14, "color": COLOURS[0], "line": {"width": 2}},
+        hovertemplate="by the clock %{y:.2f} times<extra></extra>",
+    )
+
+
+def _measured(microbatches: int, measured: float) -> go.Scatter:
+    return go.Scatter(
+        x=[microbatches],
+        y=[measured],
+        name="measured",
+        mode="markers",
+        marker={"symbol": "x", "size": 12, "color": COLOURS[1], "line": {"width": 1}},
+        hovertemplate="measured %{y:.2f} times<extra></extra>",
     )

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from .style import GREY, Figure, axis, figure, listed, number
 
 if TYPE_CHECKING:
-    from ..trainer.run import Staleness
+    from ..trainer.run import Delays, Staleness
 
 
 def staleness_bars(
@@ -34,34 +34,7 @@ def staleness_bars(
     what = "backward" if backward else "forward"
     means = np.array([d.mean for d in delays])
     implied = np.array([d.implied_mean for d in delays])
-    traces: list[go.Bar | go.Scatter] = [
-        go.Bar(
-            x=stages,
-            y=means,
-            name="measured",
-            customdata=np.array([d.max for d in delays]),
-            marker={"color": "#0072B2"},
-            hovertemplate="stage %{x}: measured mean %{y:.3g}, most %{customdata}<extra></extra>",
-        ),
-        go.Bar(
-            x=stages,
-            y=implied,
-            name="implied by the schedule",
-            customdata=np.array([d.implied_max for d in delays]),
-            marker={
-                "color": "rgba(230,159,0,0.25)",
-                "pattern": {
-                    "shape": "/",
-                    "fillmode": "overlay",
-                    "fgcolor": "#E69F00",
-                    "size": 6,
-                    "solidity": 0.3,
-                },
-                "line": {"color": "#E69F00", "width": 1.5},
-            },
-            hovertemplate="stage %{x}: implied mean %{y:.3g}, most %{customdata}<extra></extra>",
-        ),
-    ]
+    traces: list[go.Bar | go.Scatter] = _bars(stages, delays)
     if formula is not None:
         traces.append(_formula(stages, formula))
     return figure(
@@ -76,6 +49,35 @@ def staleness_bars(
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0.0},
         margin={"l": 60, "r": 15, "t": 70, "b": 45},
     )
+
+
+def _bars(stages: np.ndarray, delays: Sequence[Delays]) -> list[go.Bar | go.Scatter]:
+    """What was measured, and what is implied, hatched."""
+    hatch = {
+        "shape": "/", "fillmode": "overlay", "fgcolor": "#E69F00", "size": 6, "solidity": 0.3,
+    }  # fmt: skip
+    return [
+        go.Bar(
+            x=stages,
+            y=np.array([d.mean for d in delays]),
+            name="measured",
+            customdata=np.array([d.max for d in delays]),
+            marker={"color": "#0072B2"},
+            hovertemplate="stage %{x}: measured mean %{y:.3g}, most %{customdata}<extra></extra>",
+        ),
+        go.Bar(
+            x=stages,
+            y=np.array([d.implied_mean for d in delays]),
+            name="implied by the schedule",
+            customdata=np.array([d.implied_max for d in delays]),
+            marker={
+                "color": "rgba(230,159,0,0.25)",
+                "pattern": hatch,
+                "line": {"color": "#E69F00", "width": 1.5},
+            },
+            hovertemplate="stage %{x}: implied mean %{y:.3g}, most %{customdata}<extra></extra>",
+        ),
+    ]
 
 
 def _formula(stages: np.ndarray, formula: Sequence[float]) -> go.Scatter:

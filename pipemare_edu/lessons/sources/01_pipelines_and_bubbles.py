@@ -330,17 +330,12 @@ figures.gantt(uneven, memory="stages")
 # The clock trusts its own numbers. *Measure* in the lab trains real layers, one a stage, each with
 # as many matrix products as the knobs ask for, and shows a typical step.
 # The stages take turns on this machine's processor; the chart places their measured times as if
-# each had a device of its own.
+# each had a device of its own. The second figure of the lab shows it, and so does this cell.
 
 # %%
 lab.set(schedule="1f1b", stages=4, microbatches=8, ratio=2.0, slow=0)
 lab.run.click()
 print(await lab.wait())
-
-# %% [markdown]
-# The second figure of the lab shows it, and so does the next cell.
-
-# %%
 measured = lab.result().idle
 assert 0.15 < measured < 0.5
 print(f"idle: measured {100 * measured:.1f} %, counted {100 * lab.now.timeline.idle:.1f} %")

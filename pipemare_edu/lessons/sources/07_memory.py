@@ -146,7 +146,12 @@ found["methods"]
 # The paper *reports* that PipeDream needs 2.7 times the weights and optimizer for ResNet-50, with
 # $P = 107$ stages and $N = 8$. The formula behind it has $\tau_i = D_i/N$ versions at stage $i$ in
 # place of the live weights: $(2W + \sum_i w_i \tau_i)\,/\,3W$ with momentum. Put in the real
-# network's weights:
+# network's weights.
+#
+# Then count. A running pipe holds the live weights *and* the old versions, and no stage can hold a
+# part of a version. How many are alive changes with every operation, so there are two counts: over
+# all stages at one instant, which the clock can follow, and every stage at its own worst moment,
+# which is what its device must have room for.
 
 # %%
 with torch.device("meta"):  # shapes alone, no memory
@@ -156,13 +161,6 @@ depths = pm.depths("lockstep", P)
 reported = copies.reported_factor(weights, depths, N)
 print(f"P = {P}; reported, by the paper's formula: {reported:.2f} times")
 
-# %% [markdown]
-# Now count. A running pipe holds the live weights *and* the old versions, and no stage can hold a
-# part of a version. How many are alive changes with every operation, so there are two counts: over
-# all stages at one instant, which the clock can follow, and every stage at its own worst moment,
-# which is what its device must have room for.
-
-# %%
 moment = copies.instants(pm.simulate(pm.schedule("lockstep", P, N, steps=60)), weights)
 peaks = copies.counted_factor(ledger.ledger(weights, depths, N, stashes=True))
 print(f"counted by the clock, at one instant: {moment.low:.2f} to {moment.high:.2f} times")
@@ -186,8 +184,10 @@ class Ballast(torch.nn.Module):
 
 layers, x = [Ballast(size) for size in weights], torch.randn(N, 1)
 
+
 def sgd(named):
     return torch.optim.SGD(named, lr=0.001, momentum=0.9)
+
 
 trainer = pm.Trainer(layers, torch.nn.functional.mse_loss, sgd, pm.PipeDream(), P, N)
 factor = copies.counted_factor(trainer.fit([(x, x)], steps=4 * P // N).memory)

@@ -350,7 +350,9 @@ check("8.3", holds)
 
 # %% [markdown]
 # Now a seed that nobody has shipped. The first steps of T1 and of T1+T2 on *digits*, where the
-# residual network has 20 stages and one microbatch, so a delay of up to 39 steps:
+# residual network has 20 stages and one microbatch, so a delay of up to 39 steps. It stands beside
+# the shipped ones, after the same number of steps, for two claims. (The second one is about runs
+# that are as good as sure to differ.)
 
 # %%
 STEPS, NEW = lessons.profile().steps("08.seed"), 20
@@ -361,11 +363,6 @@ for method in ("pipemare-t1t2", "pipemare-t1"):
     runs.append(last)
     print(f"{method}, seed {NEW}: measured {after([last], method, STEPS)[NEW] or 0:.0f} %")
 
-# %% [markdown]
-# Your seed beside the shipped ones, after the same number of steps, for two claims. (The second
-# one is about runs that are as good as sure to differ.)
-
-# %%
 judge = lessons.use("8.3", holds)
 t1t2, t1, gpipe = (after(runs, m, STEPS) for m in ("pipemare-t1t2", "pipemare-t1", "gpipe"))
 assert NEW in t1 and judge(gpipe, t1)
