@@ -20,5 +20,6 @@ def positive(name: str, value: Any, most: float = math.inf) -> float:
     """`value` if it is a number above 0, up to `most`; else ValueError, naming it."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value <= most:
-        raise ValueError(f"{name} is {value!r}: give a number above 0")
+        limit = "" if most == math.inf else f", {most:g} at most"
+        raise ValueError(f"{name} is {value!r}: give a number above 0{limit}")
     return value

@@ -73,7 +73,9 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("doctor", help="what this machine has, and what works on it")
     copy = commands.add_parser("lessons", help="a copy of the lessons, up to date; yours stay")
     copy.add_argument("folder", nargs="?", help="where it is (./pipemare_lessons)")
-    copy.add_argument("--reset", metavar="LESSON", nargs="+", default=[], help="number or file")
+    copy.add_argument(
+        "--reset", metavar="LESSON", action="append", default=[], help="number or file"
+    )
     commands.add_parser("lab", help="open the lessons in JupyterLab", add_help=False)
     return top
 

@@ -194,6 +194,8 @@ def test_the_command_hands_out_and_resets(
     assert cli.main(["lessons", str(mine), "--reset", "01"]) == 0
     assert f"yours is beside it: {mine / '01.mine.ipynb'}" in capsys.readouterr().out
     assert cli.main(["lessons", "--reset", "01"]) == 2
+    (mine / "01.ipynb").write_text("again")
+    assert cli.main(["lessons", "--reset", "01", str(mine)]) == 0
 
 
 def test_a_checkout_hands_out_its_notebooks_and_no_test_files(home: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..checks import whole
+from ..checks import positive, whole
 from ..figures import Figure, Track, arrivals
 from ..figures.race import Racer
 from ..reproduce.presets import METHODS
@@ -59,7 +59,7 @@ class CompareRuns(Panel):
         share: float = TARGET,
         goal: Goal | None = GOAL,
     ) -> None:
-        check(task, method, seed, steps, axis)
+        check(task, method, seed, steps, axis, share)
         warm_up()
         self.lives: dict[tuple[str, str, int], Racer] = {}
         self.last: Racer | None = None
@@ -127,18 +127,19 @@ def compare_runs(
 
     method=None trains nothing and shows what CompareRuns does before a Run.
     """
-    check(task, method, seed, steps, axis)
+    check(task, method, seed, steps, axis, share)
     if method is None:
         return Shown(figures(task, {}, axis, share))
     *_, last = reproduction.live(task, method, seed, steps)
     return Shown(figures(task, {(task, method, seed): last}, axis, share), last)
 
 
-def check(task: str, method: str | None, seed: int, steps: int, axis: str) -> None:
+def check(task: str, method: str | None, seed: int, steps: int, axis: str, share: float) -> None:
     """ValueError for what CompareRuns cannot show."""
     reproduction.case_of(task)
     whole("seed", seed, 0)
     whole("steps", steps, 1)
+    positive("share", share, 1.0)
     for what, name, known in (("method", method or "gpipe", METHODS), ("axis", axis, AXES)):
         if name not in known:
             raise ValueError(unknown(what, name, known))

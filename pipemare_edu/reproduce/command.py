@@ -90,13 +90,12 @@ def reproduce(args: argparse.Namespace) -> list[Record]:
 def _study(args: argparse.Namespace) -> tuple[Study, int]:
     from ..runs import jobs_here
     from .presets import choose, seeds_from
-    from .store import Store
     from .study import Study
 
     tasks = [t for text in args.tasks for t in ([text] if ":" in text else text.split(",")) if t]
     seeds = seeds_from(args.seeds) if isinstance(args.seeds, int) else args.seeds or ()
     preset = choose(args.preset, tasks, seeds)
-    study = Study(preset, Store(args.out or f"reproduce-{preset.name}"), args.steps, args.device)
+    study = Study(preset, args.out or f"reproduce-{preset.name}", args.steps, args.device)
     return study, args.jobs or preset.jobs or jobs_here()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
 from .. import tasks
 from ..compare import final
@@ -51,7 +52,11 @@ class Section:
     def order(self) -> str:
         """The methods from the worst to the best, in words."""
         known = sorted((r for r in self.rows if r.mean is not None), key=lambda r: r.mean or 0.0)
-        listed = " < ".join(f"{METHODS[r.method]} {shown(r.mean, '.1f')}" for r in known)
+        alike = (list(rows) for _, rows in groupby(known, key=lambda r: shown(r.mean, ".1f")))
+        listed = " < ".join(
+            f"{' = '.join(METHODS[r.method] for r in rows)} {shown(rows[0].mean, '.1f')}"
+            for rows in alike
+        )
         return f"Measured order of mean {self.rows[0].score}: {listed or 'no run yet'}."
 
     @property
@@ -82,7 +87,8 @@ class Section:
         """Quality, what the method costs, and the paper's row."""
         head = (
             "method", "runs", f"{self.rows[0].score}, measured", "diverged", "staleness",
-            "memory, measured", "utilization, clock", "quality, reported", "memory, reported",
+            "memory, measured", "utilization over GPipe's, clock", "quality, reported",
+            "memory, reported",
         )  # fmt: skip
         return Table(head, tuple(map(_outcome, self.rows)))
 

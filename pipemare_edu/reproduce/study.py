@@ -69,18 +69,18 @@ class Asked(NamedTuple):
 
 
 class Study:
-    """The runs of `preset`, of which `store` may have some.
+    """The runs of `preset`, of which `folder` may have some; it is made if they can be run.
 
     steps   of every run; None: each task's own
     device  as for Trainer
 
-    Raises ValueError for what no run can be made of.
+    Raises ValueError for what no run can be made of, and for a folder that cannot be written.
     """
 
     def __init__(
-        self, preset: Preset, store: Store, steps: int | None = None, device: str = "auto"
+        self, preset: Preset, folder: str | Path, steps: int | None = None, device: str = "auto"
     ) -> None:
-        self.preset, self.store = preset, store
+        self.preset = preset
         self.cases = [case(part, steps) for part in preset.parts]
         self.asked = [
             _asked(each, name, seed, device)
@@ -88,6 +88,7 @@ class Study:
             for each in self.cases
             for name in each.methods
         ]
+        self.store = Store(folder)
 
     def missing(self) -> list[Asked]:
         """What the store does not have yet."""

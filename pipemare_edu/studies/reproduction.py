@@ -23,7 +23,6 @@ from ..plan.copies import BASE, EXTRA
 from ..reproduce.presets import METHODS, PRESETS
 from ..reproduce.render import markdown
 from ..reproduce.section import Section
-from ..reproduce.store import Store
 from ..reproduce.study import Case, Study, case
 from ..reproduce.summary import TARGET, pace, summarize
 from ..runs import Record
@@ -183,7 +182,7 @@ def pipeline(record: Record) -> dict[str, Any]:
 
 def take(folder: str) -> Iterator[str]:
     """Put every finished run of a folder among the shipped results; yields what it did."""
-    study = Study(PRESET, Store(folder))
+    study = Study(PRESET, folder)
     for on in study.cases:
         task = tasks.get(on.part.task)
         found = study.records(on)

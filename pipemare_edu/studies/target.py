@@ -9,6 +9,7 @@ from statistics import mean
 from typing import NamedTuple
 
 from .. import tasks
+from ..checks import positive
 from ..figures import Factors
 from ..figures.race import Racer
 from ..plan.scale import Forecast, time_to_target
@@ -53,7 +54,7 @@ def prices(task: str, stages: str = "alike", bubble: float = 1.0) -> Prices:
     """
     if stages not in STAGES:
         raise ValueError(unknown("stages", stages, STAGES))
-    if not 0 <= bubble <= 1:
+    if not isinstance(bubble, int | float) or not 0 <= bubble <= 1:
         raise ValueError(f"bubble is {bubble!r}: give a share of GPipe's, from 0 to 1")
     on = case_of(task)
     own = measured(task) if stages == "measured" else _alike(task)
@@ -95,8 +96,6 @@ def found(
 
     share  of GPipe's quality that is the target
     """
-    if not 0 < share <= 1:
-        raise ValueError(f"share is {share!r}: give one above 0, 1 at most")
     at, known = prices(task, stages, bubble), arrivals(task, share)
     base = known[BASELINE]
     baseline = replace(_by_clock(task, BASELINE), interval=at.synchronous)
@@ -136,7 +135,7 @@ def arrivals(task: str, share: float) -> dict[str, Arrived]:
 
 def wanted(task: str, share: float) -> float | None:
     """The score that is the target; None without a run of the baseline."""
-    return summary.target(case_of(task), records(task), share)
+    return summary.target(case_of(task), records(task), positive("share", share, 1.0))
 
 
 def over_time(r: Racer, task: str, axis: str) -> list[float]:

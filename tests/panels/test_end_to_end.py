@@ -149,7 +149,16 @@ def test_cancelling_a_measurement():
     assert asyncio.run(cell()) == "cancelled" and not panel.here
 
 
-@pytest.mark.parametrize("bad", [{"share": 2.0}, {"bubble": -1}, {"stages": "x"}, {"task": "y"}])
+@pytest.mark.parametrize("bad", [0, 2.0, "a", True])
+@pytest.mark.parametrize("make", [CompareRuns, compare_runs], ids=["panel", "plain call"])
+def test_a_target_is_a_share(make, bad):
+    with pytest.raises(ValueError, match="share is .*: give a number above 0, 1 at most"):
+        make(share=bad)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"share": 2.0}, {"bubble": -1}, {"bubble": "a"}, {"stages": "x"}, {"task": "y"}]
+)
 @pytest.mark.parametrize("make", [TimeToTarget, time_to_target], ids=["panel", "plain call"])
 def test_impossible_assumptions_are_refused(make, bad):
     with pytest.raises(ValueError):

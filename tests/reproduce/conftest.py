@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from pipemare_edu.reproduce.presets import choose
-from pipemare_edu.reproduce.store import Store
 from pipemare_edu.reproduce.study import Study
 
 STEPS = 8
 
 
 def _study(folder: Path, *seeds: int, task: str = "regression", steps: int | None = STEPS) -> Study:
-    return Study(choose("quick", [task], seeds or (10, 11)), Store(folder), steps)
+    return Study(choose("quick", [task], seeds or (10, 11)), folder, steps)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ import pytest
 
 from pipemare_edu import tasks
 from pipemare_edu.reproduce.presets import FIRST_SEED, PRESETS, Part, choose
-from pipemare_edu.reproduce.store import Store
 from pipemare_edu.reproduce.study import Study
 from pipemare_edu.reproduce.summary import clock
 from pipemare_edu.tasks.cifar10 import TEST, TRAIN
@@ -52,7 +51,8 @@ def test_what_cannot_be_chosen(arguments, message):
 @pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("paper-")])
 def test_a_paper_preset_without_files_says_which_it_reads(name, tmp_path):
     with pytest.raises(ValueError, match=rf"{PRESETS[name].parts[0].task}:FOLDER, a folder with"):
-        Study(PRESETS[name], Store(tmp_path))
+        Study(PRESETS[name], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_every_setting_of_a_paper_preset_says_where_it_is_from():
@@ -83,7 +83,7 @@ def files(folder):
 def test_a_paper_preset_has_the_papers_pipe(name, stages, factor, tmp_path):
     """P stages and 8 microbatches: by the clock (N+P-1)/N times GPipe's utilization."""
     folder = files(tmp_path / "data")
-    study = Study(choose(f"paper-{name}", [f"{name}:{folder}"]), Store(tmp_path / "out"))
+    study = Study(choose(f"paper-{name}", [f"{name}:{folder}"]), tmp_path / "out")
     [case] = study.cases
     assert {a.config["stages"] for a in study.asked} == {stages} and len(study.asked) == 18
     baseline = clock(case, case.methods["gpipe"]).interval
@@ -94,7 +94,7 @@ def test_a_folder_is_the_same_from_wherever_it_is_named(tmp_path, monkeypatch):
     files(tmp_path / "data")
     monkeypatch.chdir(tmp_path)
     found = [
-        [a.config for a in Study(choose("paper-cifar10", [name]), Store("out")).asked]
+        [a.config for a in Study(choose("paper-cifar10", [name]), "out").asked]
         for name in ("cifar10:data", f"cifar10:{tmp_path}/data")
     ]
     assert found[0] == found[1]

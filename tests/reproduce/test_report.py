@@ -35,7 +35,7 @@ def test_markdown_has_every_method_in_order_and_says_what_was_run(study, copy):
     head, _, *body = cells(text, "| method | runs")
     assert head == [
         "method", "runs", "explained, measured", "diverged", "staleness", "memory, measured",
-        "utilization, clock", "quality, reported", "memory, reported",
+        "utilization over GPipe's, clock", "quality, reported", "memory, reported",
     ]  # fmt: skip
     assert [row[0] for row in body] == list(METHODS.values())
     assert [row[1] for row in body] == ["2"] * 6

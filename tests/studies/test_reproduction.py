@@ -9,7 +9,6 @@ import pytest
 from pipemare_edu.figures.race import Racer
 from pipemare_edu.lessons.cache import Cache
 from pipemare_edu.reproduce.presets import METHODS, PRESETS, Part
-from pipemare_edu.reproduce.store import Store
 from pipemare_edu.reproduce.study import Study, case
 from pipemare_edu.reproduce.summary import summarize
 from pipemare_edu.studies import reproduction, target
@@ -34,7 +33,7 @@ def test_what_is_shipped_says_the_same_as_the_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(reproduction, "shipped", lambda: cache)
     on = case(quick[0], 8)
     monkeypatch.setattr(reproduction, "case_of", lambda task: on)
-    study = Study(reproduction.PRESET, Store(tmp_path), 8)
+    study = Study(reproduction.PRESET, tmp_path, 8)
     monkeypatch.setattr(reproduction, "Study", lambda *_: study)
     for _ in study.run(1):
         pass

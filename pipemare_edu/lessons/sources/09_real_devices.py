@@ -454,5 +454,5 @@ attempt("calm")
 #
 # ## Next
 #
-# Lesson 10, *Open problems since the paper*: other optimizers, other schedules, and a fix of your
-# own.
+# This is the last lesson that is written. What has happened since the paper, other optimizers,
+# other schedules and a fix of your own, is to be lesson 10.
