@@ -90,13 +90,13 @@ class Interpreter:
             for stage, ops, optimizer in zip(self._stages, lists, self._optimizers, strict=True)
         ]
         self._shorten()
-        forth = False
         while self._left():
-            moved, forth = False, not forth
-            for row in self._rows if forth else reversed(self._rows):  # as F goes, then as B does
-                while (op := row.op) is not None and op.kind != "U" and self._ready(row, op):
-                    yield self._perform(row, op)
-                    moved = True
+            moved = False
+            for kinds, rows in (("FRE", self._rows), ("B", self._rows[::-1])):
+                for row in rows:
+                    while (op := row.op) is not None and op.kind in kinds and self._ready(row, op):
+                        yield self._perform(row, op)
+                        moved = True
             if moved:
                 continue
             standing = [row for row in self._rows if row.op is not None and row.op.kind == "U"]

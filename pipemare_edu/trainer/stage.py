@@ -34,8 +34,8 @@ Loss = Callable[[Value], Tensor]
 def _run_backward(roots: Sequence[Tensor], seeds: Sequence[Tensor | None]) -> None:
     """torch.autograd.backward, without its look at the gradients where another backward made them,
     which for a small layer takes longer than the layer."""
-    if any(seed is None for seed in seeds):
-        torch.autograd.backward(roots, seeds)
+    if seeds[0] is None:  # the loss
+        torch.autograd.backward(roots)
     else:
         torch.autograd.Variable._execution_engine.run_backward(
             tuple(roots), tuple(seeds), False, False, (), True, True
@@ -92,7 +92,7 @@ class Stage:
         self.reads, self.full_from = Counter(), full_from
         self.version = version
         for flat in self.flats:
-            flat.policy.after_backward(version)
+            flat.policy.after_backward(version + 1)  # whoever holds the weights may change them now
         for _, p in self.named:
             p.grad = None
 
@@ -169,8 +169,8 @@ class Stage:
 
         grads: one per output, or None for the loss itself.
         """
-        read = self.version_read(m)
         inputs, outputs, version, reread = self.flying.pop(m)
+        read = self._version_read(version)
         roots, seeds = [], []
         for y, g in zip(outputs, grads or (None,), strict=True):
             if y is not None and y.requires_grad and (g is not None or grads is None):
@@ -210,14 +210,16 @@ class Stage:
             return []
         if not self._rooms:
             self._rooms = [self._scratch.room(flat.weights) for flat in self._altered]
-        swapped = []
+        swapped, in_use = [], self._in_use()
         for flat, room in zip(self._altered, self._rooms, strict=True):
-            if flat.policy.alters(operation, read, self.version, asynchronous):
-                swapped.append((flat, room.copy_(flat.weights)))
+            policy = flat.policy
+            if policy.alters(operation, read, self.version, asynchronous):
+                newest = policy.put_aside(room, self.version, in_use)
+                swapped.append((flat, newest))
                 if operation == "R" and self.rerun:
-                    flat.policy.write_again(room, read, self.rerun.part)
+                    policy.write_again(newest, read, self.rerun.part)
                 else:
-                    flat.policy.write(room, read)
+                    policy.write(newest, read)
         return swapped
 
     @staticmethod
@@ -231,10 +233,14 @@ class Stage:
         """Let the policies keep what the coming update would overwrite."""
         if not self._altered:
             return
-        latest: dict[int, Any] = self.waiting or self.flying
-        in_use = bool(latest) and next(reversed(latest.values())).version == self.version
+        in_use = self._in_use()
         for flat in self._altered:
             flat.policy.before_update(self.version, in_use)
+
+    def _in_use(self) -> bool:
+        """Has a microbatch in flight read the newest weights?"""
+        latest: dict[int, Any] = self.waiting or self.flying
+        return bool(latest) and next(reversed(latest.values())).version == self.version
 
     def held(self) -> dict[str, dict[str, Tensor]]:
         """The policies' extra weights between two fits, per parameter (views)."""

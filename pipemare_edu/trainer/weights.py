@@ -31,6 +31,11 @@ class Newest:
         microbatch whose forward read version `read`?  `asynchronous` is False during T3."""
         return False
 
+    def put_aside(self, room: Tensor, version: int, in_use: bool) -> Tensor:
+        """A copy of the newest weights, `version`, in `room` or where it is to stay anyway; in_use
+        as in `before_update`."""
+        return room.copy_(self.newest)
+
     def write(self, newest: Tensor, read: int) -> None:
         """Write the weights to read into `self.newest`, which still holds the newest ones, as its
         copy `newest` does."""
@@ -75,12 +80,22 @@ class Stashed(Newest):
     def version_read(self, read: int, version: int) -> int:
         return read
 
+    def put_aside(self, room: Tensor, version: int, in_use: bool) -> Tensor:
+        return self._kept(version) if in_use else super().put_aside(room, version, in_use)
+
     def before_update(self, version: int, in_use: bool) -> None:
         if in_use:
-            spare, self._spare = self._spare, None
-            kept = self.newest.clone() if spare is None else spare.copy_(self.newest)
-            self.stash[version] = kept
+            self._kept(version)
             self.peak = max(self.peak, len(self.stash) * self.newest.nbytes)
+        else:  # put aside for one who has finished since
+            self._spare = self.stash.pop(version, self._spare)
+
+    def _kept(self, version: int) -> Tensor:
+        """The stash's copy of the newest weights, made if it is not there."""
+        if version not in self.stash:
+            spare, self._spare = self._spare, None
+            self.stash[version] = self.newest.clone() if spare is None else spare.copy_(self.newest)
+        return self.stash[version]
 
     def after_backward(self, oldest: int) -> None:
         for version in [v for v in self.stash if v < oldest]:
