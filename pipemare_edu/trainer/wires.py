@@ -33,6 +33,7 @@ from ..errors import LinkLost, PipelineError
 from .links import Links
 from .packing import HEADER, Header, pack, read_header, unpack
 from .placement import said
+from .threads import giving_way
 from .value import Value
 
 NEVER = timedelta(days=365)
@@ -63,7 +64,8 @@ def _pair(sender: int, receiver: int, device: torch.device, timeout: timedelta) 
     it is sent here, before any receive is posted ahead.
     """
     ends = sorted((sender, receiver))
-    groups = Pair(*(dist.new_group(ends, timeout=timeout) for _ in range(2)))
+    with giving_way():
+        groups = Pair(*(dist.new_group(ends, timeout=timeout) for _ in range(2)))
     hello = torch.zeros(1, dtype=torch.uint8, device=device)
     for group in groups:
         if dist.get_rank() == sender:
