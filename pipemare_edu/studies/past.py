@@ -22,7 +22,7 @@ from ..tasks.task import Shuffled
 from ..trainer.methods import PipeMare
 from ..trainer.stage import Stage
 from ..trainer.value import Value
-from ..trainer.weights import Corrected, Newest
+from ..trainer.weights import Corrected, InUse, Newest
 from ..training import Job, prepare
 
 SAMPLE = 200  # weights of each stage whose whole course is kept
@@ -47,7 +47,7 @@ class Noted(Corrected):
     def alters(self, operation: str, read: int, version: int, asynchronous: bool) -> bool:
         return self.corrects and super().alters(operation, read, version, asynchronous)
 
-    def before_update(self, version: int, in_use: bool) -> None:
+    def before_update(self, version: int, in_use: InUse) -> None:
         super().before_update(version, in_use)
         self.recent.append(self.newest.clone())
         self.notes.append(self.newest[self._some])

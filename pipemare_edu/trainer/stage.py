@@ -210,11 +210,11 @@ class Stage:
             return []
         if not self._rooms:
             self._rooms = [self._scratch.room(flat.weights) for flat in self._altered]
-        swapped, in_use = [], self._in_use()
+        swapped = []
         for flat, room in zip(self._altered, self._rooms, strict=True):
             policy = flat.policy
             if policy.alters(operation, read, self.version, asynchronous):
-                newest = policy.put_aside(room, self.version, in_use)
+                newest = policy.put_aside(room, self.version, self._in_use)
                 swapped.append((flat, newest))
                 if operation == "R" and self.rerun:
                     policy.write_again(newest, read, self.rerun.part)
@@ -231,11 +231,8 @@ class Stage:
 
     def before_update(self) -> None:
         """Let the policies keep what the coming update would overwrite."""
-        if not self._altered:
-            return
-        in_use = self._in_use()
         for flat in self._altered:
-            flat.policy.before_update(self.version, in_use)
+            flat.policy.before_update(self.version, self._in_use)
 
     def _in_use(self) -> bool:
         """Has a microbatch in flight read the newest weights?"""

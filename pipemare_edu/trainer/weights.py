@@ -14,7 +14,11 @@ The newest weights are put back by copy after the operation (trainer.stage).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import Tensor
+
+InUse = Callable[[], bool]
 
 
 class Newest:
@@ -31,7 +35,7 @@ class Newest:
         microbatch whose forward read version `read`?  `asynchronous` is False during T3."""
         return False
 
-    def put_aside(self, room: Tensor, version: int, in_use: bool) -> Tensor:
+    def put_aside(self, room: Tensor, version: int, in_use: InUse) -> Tensor:
         """A copy of the newest weights, `version`, in `room` or where it is to stay anyway; in_use
         as in `before_update`."""
         return room.copy_(self.newest)
@@ -49,9 +53,9 @@ class Newest:
         newest's)."""
         return version
 
-    def before_update(self, version: int, in_use: bool) -> None:
-        """The newest weights, `version`, are about to change; in_use: a microbatch in flight
-        has read them."""
+    def before_update(self, version: int, in_use: InUse) -> None:
+        """The newest weights, `version`, are about to change; in_use() tells whether a
+        microbatch in flight has read them."""
 
     def after_backward(self, oldest: int) -> None:
         """No microbatch in flight has read a version below `oldest`."""
@@ -80,11 +84,11 @@ class Stashed(Newest):
     def version_read(self, read: int, version: int) -> int:
         return read
 
-    def put_aside(self, room: Tensor, version: int, in_use: bool) -> Tensor:
-        return self._kept(version) if in_use else super().put_aside(room, version, in_use)
+    def put_aside(self, room: Tensor, version: int, in_use: InUse) -> Tensor:
+        return self._kept(version) if in_use() else super().put_aside(room, version, in_use)
 
-    def before_update(self, version: int, in_use: bool) -> None:
-        if in_use:
+    def before_update(self, version: int, in_use: InUse) -> None:
+        if in_use():
             self._kept(version)
             self.peak = max(self.peak, len(self.stash) * self.newest.nbytes)
         else:  # put aside for one who has finished since
@@ -133,7 +137,7 @@ class Corrected(Newest):
         """u_recomp = w - (tau_fwd - tau_recomp) delta, with the one gamma of both reads."""
         self.newest.lerp_(self.average, part * self._back)
 
-    def before_update(self, version: int, in_use: bool) -> None:
+    def before_update(self, version: int, in_use: InUse) -> None:
         if version != self._averaged:  # a run that was stopped may have prepared it already
             self.average.lerp_(self.newest, 1.0 - self.gamma)
             self._averaged = version

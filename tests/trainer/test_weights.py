@@ -219,6 +219,38 @@ def test_stash_keeps_only_versions_in_flight():
     assert flat.policy.peak == 2 * flat.weights.nbytes
 
 
+def test_the_copy_that_a_backward_puts_aside_becomes_the_stash():
+    stage = Stage(0, [nn.Linear(2, 2)], 0, Stashed, Scratch(), seed=0)
+    policy = stage.flats[0].policy
+    for m in range(3):
+        stage.forward(m, torch.randn(1, 2), asynchronous=True)
+        if m:
+            stage.backward(m - 1, (torch.randn(1, 2),), asynchronous=True)
+            put_aside = policy.stash.get(stage.version)
+            stage.before_update()
+            assert m == 1 or policy.stash[stage.version] is put_aside
+            stage.flats[0].weights.add_(1.0)
+            stage.version += 1
+    stage.backward(2, (torch.randn(1, 2),), asynchronous=True)
+    stage.before_update()
+    assert not policy.stash  # nobody in flight needs a version any more
+
+
+def test_nothing_put_aside_outlives_a_reset():
+    stage = Stage(0, [nn.Linear(2, 2)], 0, Stashed, Scratch(), seed=0)
+    [flat] = stage.flats
+    for m in range(2):
+        stage.forward(m, torch.randn(1, 2), asynchronous=True)
+        stage.before_update()
+        stage.version += 1
+        stage.forward(2 + m, torch.randn(1, 2), asynchronous=True)
+        stage.backward(m, (torch.randn(1, 2),), asynchronous=True)  # puts aside `version`
+    assert stage.version in flat.policy.stash
+    stage.reset(stage.version)
+    flat.weights.zero_()  # as load_state_dict would
+    assert not flat.policy.stash
+
+
 def test_a_copy_of_the_weights_is_put_back_when_a_backward_raises():
     class Bad(torch.autograd.Function):
         @staticmethod
@@ -249,7 +281,7 @@ def test_delta_is_the_papers_recursion():
     delta = torch.zeros_like(w)
     for k in range(20):
         old = w.clone()
-        policy.before_update(k, in_use=False)
+        policy.before_update(k, in_use=lambda: False)
         w += 0.1 * randn(5, seed=10 + k)
         delta = GAMMA * delta + (1 - GAMMA) * (w - old)
     torch.testing.assert_close(policy.delta, delta, rtol=1e-10, atol=1e-12)
