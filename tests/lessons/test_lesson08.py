@@ -10,6 +10,7 @@ from pipemare_edu.lessons.beside import beside
 from pipemare_edu.lessons.exercise import judge
 from pipemare_edu.lessons.exercises import find, lesson08_claims
 from pipemare_edu.lessons.exercises.lesson08 import cases, time, true
+from pipemare_edu.studies.reproduction import PARTS
 
 TIME, PAIR, HOLDS, CLAIM = (find(f"8.{n}") for n in (1, 2, 3, 4))
 EVERY = (TIME, PAIR, HOLDS, CLAIM)
@@ -144,9 +145,18 @@ def test_a_claim_that_hidden_seeds_refute_is_told_so(monkeypatch):
 # the paper beside ours
 
 
+@pytest.mark.parametrize("task", PARTS)
+def test_the_lines_fit_a_narrow_page(task):
+    assert max(map(len, beside(task).splitlines())) <= 72
+
+
 def test_both_sides_are_shown():
     text = beside("words")
-    assert "34.1" in text and "exact, measured" in text and "93 stages" in text
-    assert "diverged" in beside("shapes")
+    assert "34.1" in text and "93 stages" in text
+    head, below = (line.split() for line in text.splitlines()[:2])
+    assert head == ["exact", "BLEU", "memory", "memory"]
+    assert below == ["measured", "reported"] * 2
+    assert "1 of 5" in beside("shapes") and "94.8 (1)" in beside("shapes")
+    assert "(1) about, as we recall the paper" in beside("shapes")
     with pytest.raises(ValueError, match="did you mean 'words'"):
         beside("word")
