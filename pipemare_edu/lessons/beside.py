@@ -27,10 +27,11 @@ def beside(task: str) -> Note:
     lines = ["  " + "  ".join(row[c].ljust(widths[c]) for c in kept).rstrip() for row in rows]
     lines += ["", *(f"  ({n}) {note}" for n, note in enumerate(notes, 1))]
     lines += [f"  measured: {part.case.part.kind}, {part.known.about},"]
+    known, seeds = part.known, part.rows[0].runs
     lines += [
-        f"            P = {part.known.stages}, N = {part.known.microbatches}; mean ± spread of"
+        f"            P = {known.stages}, N = {known.microbatches}; mean ± spread of {seeds} seeds,"
     ]
-    lines += [f"            {part.rows[0].runs} seeds, a run that diverged counts 0"]
+    lines += ["            where a run that diverged counts 0"]
     lines += [f"  reported: {paper.setting}"] if paper else []
     return Note("\n".join(lines))
 

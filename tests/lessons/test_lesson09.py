@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from judging import refused, solved
+from judging import refused
 from torch.distributed.run import get_args_parser
 
 from pipemare_edu.cli import parser
-from pipemare_edu.lessons import hint
 from pipemare_edu.lessons.exercise import judge
 from pipemare_edu.lessons.exercises import find
 from pipemare_edu.lessons.exercises.lesson09 import balance, cheapest, dearest, layers, speed_up
@@ -18,7 +17,7 @@ from pipemare_edu.lessons.modelled import SHOWN, Events, machines, modelled
 from pipemare_edu.lessons.source import SOURCES
 from pipemare_edu.plan.split import split
 
-SPEED, BALANCE, BOTTLENECK = EVERY = [find(f"9.{n}") for n in range(1, 4)]
+SPEED, BALANCE, BOTTLENECK = (find(f"9.{n}") for n in range(1, 4))
 
 
 # 9.1
@@ -157,23 +156,6 @@ def test_the_shown_trace_is_held_up_by_a_link_while_a_stage_computes_more() -> N
     events = Events.of(modelled())
     assert bottleneck(events) == ("link", 2)
     assert work(events).index(max(work(events))) == 2 and modelled().deadlock is None
-
-
-# All of them
-
-
-@pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)
-def test_three_hints_a_reference_and_a_solution_that_runs(exercise) -> None:
-    assert len({str(hint(exercise.id)) for _ in range(3)}) == 3
-    assert judge(exercise, exercise.answer()).outcome == "right"
-    assert judge(exercise, solved(exercise)).outcome == "right"
-
-
-@pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)
-@pytest.mark.parametrize("answer", [None, "?", [1, 2], {}, object(), float("nan"), lambda: 3])
-def test_nonsense_is_wrong_and_never_raised(exercise, answer) -> None:
-    assert judge(exercise, answer).outcome == "wrong"
-    assert judge(exercise, ...).outcome == "not attempted"
 
 
 # The commands on the page
