@@ -40,7 +40,15 @@ def test_formula_and_clock_agree():
             lambda k, t3, P, N, b: t3 * (1 + b * (P - 1) / N) + max(0, k - t3),
             "ends within its warm-up",
         ),
-        (lambda k, t3, P, N, b: str(k), "raised TypeError"),
+        (lambda k, t3, P, N, b: "some", "the time is a number"),
+        (lambda k, t3, P, N, b: None, "bubble=1) returns None"),
+        (lambda k, t3, P, N, b: time(k, t3, P, N, b) * N / (N + P - 1), "in GPipe's steps"),
+        (lambda k, t3, P, N, b: k, "every step as if it were asynchronous"),
+        (lambda k, t3, P, N, b: k + min(k, t3) * b * P / N, "P/N, and the bubble is P - 1 over N"),
+        (lambda k, t3, P, N, b: time(k, t3, P, N, b) + min(k, t3), "only k - w are left"),
+        (lambda k, t3, P, N, b: k + min(k, t3) * b * (P - 1) / (N + P - 1), "the idle share"),
+        (lambda k, t3, P, N, b: time(k, t3, N, P, b), "N and P have changed places"),
+        (lambda k, t3, P, N, b: int(time(k, t3, P, N, b)), "(rounded)"),
     ],
 )
 def test_a_wrong_time_is_told_why(answer, says):
@@ -67,8 +75,17 @@ def test_a_wrong_pair_is_told_why(answer, says):
     refused(PAIR, answer, says)
 
 
-def test_a_pair_may_be_one_text():
-    assert judge(PAIR, "digits, pipemare, pipedream").outcome == "right"
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "digits, pipemare, pipedream",
+        "digits pipemare pipedream",
+        ["digits", "PipeMare T1+T2+T3", "PipeDream"],  # as the figures call them
+        "digits, PipeMare T1+T2+T3, PipeDream",
+    ],
+)
+def test_a_pair_in_other_writings(answer):
+    assert judge(PAIR, answer).outcome == "right"
 
 
 # 8.3
@@ -113,6 +130,7 @@ def test_a_wrong_judge_is_told_why(answer, says):
         (("pipedream", "pipemare-t1"), "with shipped seed"),
         (("gpipe", "pipmare"), "did you mean 'pipemare'"),
         (("gpipe",), "the better one first"),
+        (("GPipe", "PipeMare T1+T2+T3"), "with shipped seed"),  # as the figures call them
         ("gpipe", "the better one first"),
     ],
 )

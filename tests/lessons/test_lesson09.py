@@ -41,6 +41,9 @@ def over(time):
             "no turn between them",
         ),
         (over(lambda f, b, N: sum(f) + sum(b) + (N - 1) * (min(f) + min(b))), "the clock's"),
+        (lambda f, b, N: 100 * speed_up(f, b, N), "in per cent"),
+        (lambda f, b, N: speed_up(f, b, N) / N, "one process takes N times that"),
+        (lambda f, b, N: N * (sum(f) + sum(b)) / speed_up(f, b, N), "a time, and not how many"),
         (lambda f, b, N: 0, "it returns 0"),
         (lambda f, b, N: "2", "it returns '2'"),
         (lambda f: 2, "raised TypeError"),
@@ -85,8 +88,11 @@ def two_only(costs, stages):
         (lambda c, s: balance(c[::-1], s), "can be reached"),  # from the other end
         (lambda c, s: [n + 1 for n in balance(c, s)], "and there are"),
         (lambda c, s: [0] * (s - 1) + [len(c)], "every stage needs a layer"),
-        (lambda c, s: [len(c)], "it returns"),
-        (lambda c, s: list(range(1, s)), "it returns"),  # where to cut, not how many
+        (lambda c, s: [len(c)], "not a count of layers for each stage"),
+        (
+            lambda c, s: list(range(1, s)),
+            "not a count of layers for each stage",
+        ),  # where to cut, not how many
         (lambda c, s: sum(c) / s, "it returns"),
         (lambda c: [3, 3], "raised TypeError"),
         ([5, 1], "An answer is a function of (costs, stages)"),
