@@ -48,11 +48,11 @@ def arrivals(
         traces or [go.Scatter(showlegend=False)],
         title or _soonest(runs, target),
         " ".join([f"{metric} of every run over {unit}.", _arrivals(runs, target), *_live(runs)]),
-        height=410,
+        height=390,
         xaxis=axis(unit, nticks=8, **({"type": "log"} if log else {"rangemode": "tozero"})),
         yaxis=axis(metric, rangemode="tozero"),
-        legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0.0, **_heading(target)},
-        margin={"l": 60, "r": 15 if target is None else 65, "t": 45, "b": 125},
+        legend={"orientation": "h", "y": -0.21, "yanchor": "top", "x": 0.0, **_heading(target)},
+        margin={"l": 60, "r": 15 if target is None else 65, "t": 45, "b": 115},
         **({} if target is None else _level(target)),
     )
 
@@ -85,7 +85,7 @@ def _track(i: int, name: str, track: Track, entry: str) -> list[go.Scatter]:
     colour, live = COLOURS[i % len(COLOURS)], bool(track.live)
     name = track.live or name
     line = go.Scatter(
-        x=list(track.times),
+        x=[float(f"{time:.5g}") for time in track.times],  # more digits weigh, and none is seen
         y=list(track.scores),
         name=track.live or entry or name,
         legendgroup=name,
@@ -94,7 +94,7 @@ def _track(i: int, name: str, track: Track, entry: str) -> list[go.Scatter]:
         opacity=1 if live else 0.75,
         line={"color": colour, "dash": DASHES[i % len(DASHES)], "width": 4 if live else 1.5},
         marker={"symbol": "star" if live else MARKS[i % len(MARKS)], "size": 11 if live else 5},
-        hovertemplate=f"{name}, time %{{x:.4g}}: %{{y:.4g}}<extra></extra>",
+        hovertemplate=f"%{{x:.4g}}: %{{y:.4g}}<extra>{name}</extra>",
     )
     if not track.diverged or not track.times:
         return [line]
