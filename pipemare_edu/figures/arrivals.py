@@ -35,50 +35,66 @@ def arrivals(
 ) -> Figure:
     """How good every run was over the time that it took: a line per run.
 
-    target  a score to be reached, drawn as a level
+    target  a score to be reached, drawn as a level; the legend counts the runs that do
     log     times on a log scale
     """
     traces = [
         trace
         for i, (name, tracks) in enumerate(runs.items())
         for n, track in enumerate(tracks)
-        for trace in _track(i, name, track, first=n == 0)
+        for trace in _track(i, name, track, "" if n else _entry(name, tracks, target))
     ]
-    level: dict[str, Any] = {}
-    if target is not None:
-        line = {"color": GREY, "dash": "dot", "width": 1.5}
-        text = {"text": f"target {number(target)}", "textposition": "start", "yanchor": "top"}
-        level["shapes"] = [
-            {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": target, "y1": target,
-             "line": line, "label": text}
-        ]  # fmt: skip
     return figure(
         traces or [go.Scatter(showlegend=False)],
         title or _soonest(runs, target),
         " ".join([f"{metric} of every run over {unit}.", _arrivals(runs, target), *_live(runs)]),
-        height=380,
+        height=390,
         xaxis=axis(unit, nticks=8, **({"type": "log"} if log else {"rangemode": "tozero"})),
         yaxis=axis(metric, rangemode="tozero"),
-        legend={"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 45, "b": 85},
-        **level,
+        legend={"orientation": "h", "y": -0.21, "yanchor": "top", "x": 0.0, **_heading(target)},
+        margin={"l": 60, "r": 15 if target is None else 65, "t": 45, "b": 115},
+        **({} if target is None else _level(target)),
     )
 
 
-def _track(i: int, name: str, track: Track, first: bool) -> list[go.Scatter]:
+def _level(target: float) -> dict[str, Any]:
+    """The target as a line; its label stands beside the plot, where no curve comes."""
+    line = {"color": GREY, "dash": "dot", "width": 1.5}
+    across = {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": target, "y1": target}
+    text = {"x": 1.01, "xref": "paper", "xanchor": "left", "y": target, "align": "left"}
+    label = {**text, "text": f"target<br>{number(target)}", "showarrow": False}
+    return {"shapes": [{**across, "line": line}], "annotations": [label]}
+
+
+def _heading(target: float | None) -> dict[str, Any]:
+    if target is None:
+        return {}
+    return {"title": {"text": f"Runs that reach {number(target)}:", "side": "top"}}
+
+
+def _entry(name: str, tracks: Sequence[Track], target: float | None) -> str:
+    """A method in the legend."""
+    if target is None:
+        return name
+    there, count = _reaching(tracks, target)
+    return f"{name}: {len(there)} of {count}"
+
+
+def _track(i: int, name: str, track: Track, entry: str) -> list[go.Scatter]:
+    """A run's line; entry: what the legend has for it, if anything."""
     colour, live = COLOURS[i % len(COLOURS)], bool(track.live)
     name = track.live or name
     line = go.Scatter(
-        x=list(track.times),
+        x=[float(f"{time:.5g}") for time in track.times],  # more digits weigh, and none is seen
         y=list(track.scores),
-        name=name,
+        name=track.live or entry or name,
         legendgroup=name,
-        showlegend=first or live,
+        showlegend=bool(entry) or live,
         mode="lines+markers",
         opacity=1 if live else 0.75,
         line={"color": colour, "dash": DASHES[i % len(DASHES)], "width": 4 if live else 1.5},
         marker={"symbol": "star" if live else MARKS[i % len(MARKS)], "size": 11 if live else 5},
-        hovertemplate=f"{name}, time %{{x:.4g}}: %{{y:.4g}}<extra></extra>",
+        hovertemplate=f"%{{x:.4g}}: %{{y:.4g}}<extra>{name}</extra>",
     )
     if not track.diverged or not track.times:
         return [line]
@@ -103,35 +119,40 @@ def arrival(track: Track, target: float) -> float | None:
     return next((time for time, score in pairs if score >= target), None)
 
 
-def _mean_arrivals(
-    runs: Mapping[str, Sequence[Track]], target: float | None
-) -> dict[str, tuple[float, int, int]]:
-    """{method: (mean time of the runs that arrive, how many those are, how many there are)}."""
-    out = {}
-    for name, tracks in runs.items():
-        kept = [t for t in tracks if not t.live]
-        times = [arrival(t, target) for t in kept] if target is not None else []
-        there = [time for time in times if time is not None]
-        if there:
-            out[name] = (statistics.mean(there), len(there), len(kept))
-    return out
+def _reaching(tracks: Sequence[Track], target: float) -> tuple[list[float], int]:
+    """When the runs that reach the target do, and how many runs there are; live ones aside."""
+    kept = [t for t in tracks if not t.live]
+    times = (arrival(t, target) for t in kept)
+    return [time for time in times if time is not None], len(kept)
 
 
 def _soonest(runs: Mapping[str, Sequence[Track]], target: float | None) -> str:
-    found = _mean_arrivals(runs, target)
-    sure = {name: mean for name, (mean, there, count) in found.items() if there == count}
-    if target is None or not sure:
-        return "No method reaches the target in every run" if target else "How good, how soon"
+    """Who is soonest of the methods of which no run misses the target: a mean over the runs that
+    happen to reach it says nothing about the others."""
+    if target is None:
+        return "How good, how soon"
+    found = {name: _reaching(tracks, target) for name, tracks in runs.items()}
+    sure = {name: statistics.mean(t) for name, (t, count) in found.items() if 0 < len(t) == count}
+    if not sure:
+        return f"No method reaches {number(target)} in every run"
     first = min(sure, key=lambda name: sure[name])
-    return f"{first} is the first to reach {number(target)} in every run"
+    if len(sure) == 1:
+        return f"{first} alone reaches {number(target)} in every run"
+    return f"Of those that reach {number(target)} in every run, {first} is the soonest on average"
 
 
 def _arrivals(runs: Mapping[str, Sequence[Track]], target: float | None) -> str:
-    found = _mean_arrivals(runs, target)
     if target is None:
         return "No target is known yet."
-    parts = [f"{m} {_when(t)} ({n} of {k} runs)" for m, (t, n, k) in found.items()]
-    return f"Mean time to {number(target)}: {listed(parts)}." if parts else "None gets there."
+    found = {name: _reaching(tracks, target) for name, tracks in runs.items()}
+    parts = [
+        f"{name} {_when(statistics.mean(times))} ({len(times)} of {count} runs)"
+        for name, (times, count) in found.items()
+        if times
+    ]
+    if not parts:
+        return f"None gets to {number(target)}."
+    return f"Mean time to {number(target)} of the runs that get there: {listed(parts)}."
 
 
 def _live(runs: Mapping[str, Sequence[Track]]) -> Iterator[str]:

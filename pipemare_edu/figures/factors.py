@@ -17,17 +17,25 @@ class Factors(NamedTuple):
     utilization  the baseline's time per step over the method's
     steps        the method's steps over the baseline's
     bill         what its synchronous warm-up adds
-    note         what else is to be said, such as how many runs get there
+    reached      how many of its `runs` get there; the factors are means over those
+    after        steps until then
     """
 
     utilization: float
     steps: float
     bill: float
-    note: str = ""
+    reached: int = 1
+    runs: int = 1
+    after: int = 0
 
     @property
     def time(self) -> float:
         return self.steps * self.bill / self.utilization
+
+    @property
+    def arrive(self) -> str:
+        """How many runs get there."""
+        return f"{self.reached} of {self.runs} runs arrive"
 
 
 PARTS = (
@@ -58,7 +66,8 @@ def factors(found: Mapping[str, Factors | None], baseline: str, title: str | Non
             ticktext=[f"{t:g}" for t in TICKS], range=_range(known.values()),
         ),
         yaxis=axis("", categoryorder="array", categoryarray=rows, showgrid=False, type="category",
-                   range=[-0.6, len(rows) - 0.4]),
+                   range=[-0.6, len(rows) - 0.4], tickvals=rows,
+                   ticktext=[_label(name, found[name]) for name in rows]),
         shapes=[{"type": "line", "x0": 1, "x1": 1, "y0": 0, "y1": 1, "yref": "paper",
                  "line": {"color": GREY, "dash": "dot", "width": 1.5}}],
         annotations=[_missing(name) for name, f in found.items() if f is None],
@@ -108,9 +117,14 @@ def _ends(known: Mapping[str, Factors]) -> go.Scatter:
         text=[f"  {_equation(f)}" for f in known.values()],
         textposition="middle right",
         marker={"symbol": "diamond", "size": 12, "color": COLOURS[0]},
-        customdata=[f.note for f in known.values()],
+        customdata=[f"{f.arrive}, after {f.after} steps" for f in known.values()],
         hovertemplate="%{y}: %{x:.3g} (%{customdata})<extra></extra>",
     )
+
+
+def _label(name: str, f: Factors | None) -> str:
+    """A row's name, and how many runs the row speaks of."""
+    return name if f is None else f'{name}<br><span style="font-size:10px">{f.arrive}</span>'
 
 
 def _equation(f: Factors) -> str:
@@ -123,14 +137,20 @@ def _equation(f: Factors) -> str:
 
 def _missing(name: str) -> dict[str, object]:
     return {"x": 0.02, "xref": "paper", "xanchor": "left", "y": name, "showarrow": False,
-            "text": "✕ does not get there"}  # fmt: skip
+            "text": "✕ no run arrives"}  # fmt: skip
 
 
 def _range(known: Iterable[Factors]) -> list[float]:
-    """Decades around everything that is drawn."""
-
+    """Decades around everything that is drawn; what is written beside a diamond has the last
+    `WRITTEN` of the width to itself."""
+    known = list(known)
     values = [x for f in known for span in _steps(f) for x in span]
-    return [math.log10(min([0.5, *values])) - 0.1, math.log10(max([2.0, *values])) + 0.35]
+    low, high = math.log10(min([0.5, *values])) - 0.1, math.log10(max([2.0, *values])) + 0.1
+    last = math.log10(max([1.0, *(f.time for f in known)]))
+    return [low, max(high, low + (last - low) / (1 - WRITTEN))]
+
+
+WRITTEN = 0.36
 
 
 def _message(found: Mapping[str, Factors | None], baseline: str) -> str:
@@ -138,21 +158,25 @@ def _message(found: Mapping[str, Factors | None], baseline: str) -> str:
     if not others:
         return "No other method reaches the target"
     best = min(others, key=lambda name: others[name])
+    f = found[best]
+    some = f" ({f.arrive})" if f is not None and f.reached < f.runs else ""
     if math.isclose(others[best], 1.0, rel_tol=0.005):
         return f"Nobody gets there sooner than {baseline}"
     if others[best] < 1:
-        return f"{best} gets there in {number(others[best])} of {baseline}'s time"
-    return f"{baseline} is there first: {best} takes {number(others[best])} times as long"
+        return f"{best} gets there in {number(others[best])} of {baseline}'s time{some}"
+    return f"{baseline} is there first: {best} takes {number(others[best])} times as long{some}"
 
 
 def _words(found: Mapping[str, Factors | None], baseline: str) -> str:
     said = [_told(name, f) for name, f in found.items() if f is not None]
     lost = [name for name, f in found.items() if f is None]
-    missing = f" Not there: {listed(lost)}." if lost else ""
-    return f"Time to target in {baseline}'s. {' '.join(said)}{missing}"
+    missing = f" No run arrives: {listed(lost)}." if lost else ""
+    return (
+        f"Time to target in {baseline}'s, a mean over the runs that arrive. {' '.join(said)}"
+        f"{missing}"
+    )
 
 
 def _told(name: str, f: Factors) -> str:
     made = f"{number(f.steps)} in steps, {number(f.bill)} for T3, over utilization "
-    note = f"; {f.note}" if f.note else ""
-    return f"{name}: {number(f.time)} = {made}{number(f.utilization)}{note}."
+    return f"{name}: {number(f.time)} = {made}{number(f.utilization)}; {f.arrive}."

@@ -21,23 +21,25 @@ def scores(
     title: str | None = None,
 ) -> Figure:
     """The last score of every run, methods side by side; bars are means, where a run that diverged
-    counts 0 and is marked by a cross.
+    counts 0 and is marked by a cross.  The mean is written above bar and runs.
 
     measured     {method: a score per run, None for a run that diverged}
     reported     {method: the paper's, None where it has none}, in a panel and on a scale of its own
     reported_as  what that panel shows
     """
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(measured)}
-    traces = [*_bars(measured, colours, "x", "y"), *_dots(measured, colours)]
-    known = {name: [value] for name, value in (reported or {}).items() if value is not None}
-    if known:
-        traces += _bars(known, colours, "x2", "y2")
-    ticks = {"showgrid": False, "type": "category", "automargin": True}
-    beside: dict[str, Any] = {}
-    if known:
+    left = {name: values for name, values in measured.items() if values}
+    right = {name: [value] for name, value in (reported or {}).items() if value is not None}
+    traces = [*_bars(left, colours, "x", "y"), *_dots(left, colours)]
+    died = any(value is None for values in left.values() for value in values)
+    headings = {0.0: f"measured {metric}" + " (✕ diverged)" * died}
+    domain, beside = [0.0, 1.0], dict[str, Any]()
+    if right:
+        traces += _bars(right, colours, "x2", "y2")
+        headings[SPLIT[1]], domain = reported_as, [0.0, SPLIT[0]]
         beside = {
-            "xaxis2": axis("", domain=[0.68, 1], anchor="y2", **ticks),
-            "yaxis2": axis(reported_as, anchor="x2", range=_range(known)),
+            "xaxis2": axis("", domain=[SPLIT[1], 1], anchor="y2", **TICKS),
+            "yaxis2": axis("", anchor="x2", range=_range(right)),
         }
     return figure(
         traces,
@@ -46,31 +48,58 @@ def scores(
         height=340,
         showlegend=False,
         bargap=0.35,
-        xaxis=axis("", domain=[0, 0.58] if known else [0, 1], **ticks),
-        yaxis=axis(f"{metric}, measured", range=_range(measured)),
+        xaxis=axis("", domain=domain, **TICKS),
+        yaxis=axis("", range=_range(left)),
+        annotations=[_heading(x, text) for x, text in headings.items()],
+        margin={"l": 40, "r": 15, "t": 75, "b": 45},
         **beside,
     )
 
 
-def _bars(ends: Ends, colours: Mapping[str, str], x: str, y: str) -> list[go.Bar]:
-    means = {name: _mean(values) for name, values in ends.items() if values}
-    if not means:
+SPLIT = 0.57, 0.63  # where the measured panel ends and the reported one begins
+TICKS = {"showgrid": False, "type": "category", "automargin": True, "tickfont": {"size": 10}}
+
+
+def _heading(x: float, text: str) -> dict[str, Any]:
+    """Of a panel, above it."""
+    where = {"x": x, "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper"}
+    return {"text": text, **where, "yanchor": "bottom", "showarrow": False}
+
+
+def _bars(ends: Ends, colours: Mapping[str, str], x: str, y: str) -> list[Any]:
+    """Means as bars, and written above whatever is drawn of a method."""
+    if not ends:
         return []
+    names = [_broken(name) for name in ends]
     bar = go.Bar(
-        x=[_broken(name) for name in means],
-        y=list(means.values()),
-        text=[number(mean) for mean in means.values()],
-        textposition="outside",
-        cliponaxis=False,
+        x=names,
+        y=[_mean(values) for values in ends.values()],
         marker={
-            "color": [rgba(colours[name], 0.35) for name in means],
-            "line": {"color": [colours[name] for name in means], "width": 1.5},
+            "color": [rgba(colours[name], 0.35) for name in ends],
+            "line": {"color": [colours[name] for name in ends], "width": 1.5},
         },
         xaxis=x,
         yaxis=y,
         hovertemplate="%{x}: %{y:.4g}<extra></extra>",
     )
-    return [bar]
+    numbers = go.Scatter(
+        x=names,
+        y=[max(v or 0.0 for v in (_mean(values), *values)) for values in ends.values()],
+        text=[_figure(values) for values in ends.values()],
+        mode="markers+text",
+        textposition="top center",
+        marker={"size": 10, "opacity": 0},  # keeps the text off the runs' own marks
+        cliponaxis=False,
+        hoverinfo="skip",
+        xaxis=x,
+        yaxis=y,
+    )
+    return [bar, numbers]
+
+
+def _figure(values: Sequence[float | None]) -> str:
+    mean, died = number(_mean(values)), sum(value is None for value in values)
+    return f"{died} of {len(values)} ✕<br>{mean}" if died else mean
 
 
 def _dots(ends: Ends, colours: Mapping[str, str]) -> list[go.Scatter]:
@@ -88,14 +117,13 @@ def _dots(ends: Ends, colours: Mapping[str, str]) -> list[go.Scatter]:
             hovertemplate=f"{name}: %{{y:.4g}}<extra>one run</extra>",
         )
         for name, values in ends.items()
-        if values
     ]
 
 
 def _range(ends: Ends) -> list[float]:
-    """From 0 to the best, with room for the number above its bar."""
+    """From 0 to the best, with room for two lines above it."""
     best = max((value or 0.0 for row in ends.values() for value in row), default=0.0)
-    return [0.0, 1.15 * best or 1.0]
+    return [0.0, 1.2 * best or 1.0]
 
 
 def _mean(values: Sequence[float | None]) -> float:
@@ -112,8 +140,8 @@ def _best(measured: Ends, metric: str) -> str:
     if not means:
         return "No run has ended yet"
     first, *others = sorted(means, key=lambda name: -means[name])
-    text = f"{first} ends at {metric} {number(means[first])}"
-    return f"{text}, {others[-1]} at {number(means[others[-1]])}" if others else text
+    text = f"Mean {metric} at the end: {first} {number(means[first])}"
+    return f"{text}, {others[-1]} {number(means[others[-1]])}" if others else text
 
 
 def _ends(measured: Ends, metric: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from .style import GREY, HATCH, Figure, axis, figure, rgba
+from .style import GREY, HATCH, Figure, axis, figure
 
 if TYPE_CHECKING:
     from ..trainer.waiting import Waiting
@@ -15,6 +15,34 @@ if TYPE_CHECKING:
 PARTS = ("compute", "transfer", "wait")
 NAMES = {"compute": "computes", "transfer": "a message is on its way", "wait": "waits for one"}
 ROW = 34  # pixels a bar
+THIN = {"fillmode": "overlay", "size": 9, "solidity": 0.15}  # a hatch under figures
+
+
+class Look(NamedTuple):
+    """How a part is drawn, and the ink of the percentage upon it: on a light page and a dark one
+    alike, so what lets the page through has a thin hatch and bold grey figures."""
+
+    marker: dict[str, Any]
+    ink: str
+    weight: str = "normal"
+
+
+LOOKS = {
+    "compute": Look({"color": "#0072B2"}, "white"),
+    "transfer": Look(
+        {"color": "#E69F00", "pattern": {"shape": "x", "fgcolor": "rgba(255,255,255,0.5)"} | THIN},
+        "black",
+    ),
+    "wait": Look(
+        {
+            "color": "rgba(0,0,0,0)",
+            "pattern": {"shape": "/", "fgcolor": HATCH} | THIN,
+            "line": {"color": HATCH, "width": 1},
+        },
+        GREY,
+        "bold",
+    ),
+}
 
 
 class Row(NamedTuple):
@@ -49,6 +77,7 @@ def time_use(
         " ".join(map(_words, rows)),
         height=ROW * len(rows) + 130,
         barmode="stack",
+        uniformtext={"mode": "hide", "minsize": 11},
         bargap=0.25,
         xaxis=axis("share of the time (%)", range=[0, 100], zeroline=False),
         yaxis=axis("", autorange="reversed", showgrid=False),
@@ -64,33 +93,19 @@ def shares(waiting: Waiting) -> dict[str, float]:
 
 
 def _bar(part: str, rows: Sequence[Row]) -> go.Bar:
-    looks: dict[str, dict[str, Any]] = {
-        "compute": {"color": "#0072B2"},
-        "transfer": {
-            "color": rgba("#E69F00", 0.3),
-            "pattern": {"shape": "x", "fgcolor": "#E69F00", "fillmode": "overlay", "size": 7},
-            "line": {"color": "#E69F00", "width": 1},
-        },
-        "wait": {
-            "color": "rgba(0,0,0,0)",
-            "pattern": {"shape": "/", "fgcolor": HATCH, "fillmode": "replace", "size": 7},
-            "line": {"color": HATCH, "width": 1},
-        },
-    }
+    look = LOOKS[part]
     values = [row.shares[part] for row in rows]
     return go.Bar(
         orientation="h",
         y=[f"{row.name}, {row.how}" for row in rows],
         x=values,
         name=NAMES[part],
-        marker=looks[part],
-        text=[f"{v:.0f} %" if v >= 4 else "" for v in values],
+        marker=look.marker,
+        text=[f"{v:.0f} %" if v >= 0.5 else "" for v in values],
         textposition="inside",
         insidetextanchor="middle",
         textangle=0,
-        textfont={
-            "color": "white" if part == "compute" else GREY
-        },  # on a light page and a dark one
+        textfont={"color": look.ink, "weight": look.weight},
         hovertemplate=f"%{{y}}: {NAMES[part]} %{{x:.1f}} % of the time<extra></extra>",
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..reproduce import reported
 from ..reproduce.presets import METHODS
 from ..reproduce.summary import Row
@@ -10,32 +12,48 @@ from .notes import Note
 
 
 def beside(task: str) -> Note:
-    """The runs of a task and the paper's closest row.  ValueError for a task that was not run."""
+    """The runs of a task and the paper's closest row, in lines that a narrow page does not break.
+    ValueError for a task that was not run."""
     part = section(task)
     paper = reported.row(task, part.case.network)
     head = [
-        "",
-        f"{part.rows[0].score}, measured",
-        f"{paper.metric}, reported" if paper else "reported",
-        "memory, measured",
-        "reported",
+        ["", part.rows[0].score, "", paper.metric if paper else "", "memory", "memory"],
+        ["", "measured", "diverged", "reported", "measured", "reported"],
     ]
-    rows = [head, *map(_cells, part.rows)]
-    widths = [max(len(row[c]) for row in rows) for c in range(len(head))]
-    lines = ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    lines += ["", f"  measured: {part.case.part.kind}, {part.known.about},"]
-    lines += [f"            P = {part.known.stages}, N = {part.known.microbatches}"]
+    notes = list(dict.fromkeys(n for row in part.rows if (n := _remark(row))))
+    rows = head + [_cells(row, notes) for row in part.rows]
+    kept = [c for c in range(len(head[0])) if any(row[c] for row in rows[len(head) :])]
+    widths = {c: max(len(row[c]) for row in rows) for c in kept}
+    lines = ["  " + "  ".join(row[c].ljust(widths[c]) for c in kept).rstrip() for row in rows]
+    lines += ["", *(f"  ({n}) {note}" for n, note in enumerate(notes, 1))]
+    lines += [f"  measured: {part.case.part.kind}, {part.known.about},"]
+    known, seeds = part.known, part.rows[0].runs
+    lines += [
+        f"            P = {known.stages}, N = {known.microbatches}; mean ± spread of {seeds} seeds,"
+    ]
+    lines += ["            where a run that diverged counts 0"]
     lines += [f"  reported: {paper.setting}"] if paper else []
     return Note("\n".join(lines))
 
 
-def _cells(row: Row) -> list[str]:
+def _remark(row: Row) -> str:
+    """What is to be said of a reported number; of a missing one, it stands in its place."""
+    value = row.reported_quality
+    return value.note if value is not None and value.number is not None else ""
+
+
+def _cells(row: Row, notes: Sequence[str]) -> list[str]:
     spread = "" if row.spread is None else f" ± {row.spread:.1f}"
-    died = f", {row.diverged} of {row.runs} diverged" if row.diverged else ""
+    value, note = row.reported_quality, _remark(row)
     return [
         METHODS[row.method],
-        "-" if row.mean is None else f"{row.mean:.1f}{spread}{died}",
-        "-" if row.reported_quality is None else str(row.reported_quality),
+        "-" if row.mean is None else f"{row.mean:.1f}{spread}",
+        f"{row.diverged} of {row.runs}" if row.diverged else "",
+        "-"
+        if value is None
+        else f"{value.number} ({notes.index(note) + 1})"
+        if note
+        else str(value),
         "-" if row.memory is None else f"{row.memory:.2f}x",
         row.reported_memory,
     ]

@@ -25,7 +25,7 @@ from ..trainer.registry import unknown
 from . import words
 from .cells import Cells
 from .colab import allow_widgets
-from .controls import close, row
+from .controls import close, row, taken
 from .loop import Pace, Worker
 from .report import Report
 
@@ -116,11 +116,12 @@ class Panel(Report):
         return {name: control.value for name, control in self.controls.items()}
 
     def set(self, **values: Any) -> None:
-        """Set controls by name, one after the other.  ValueError for a name that is not there."""
+        """Set controls by name, one after the other.  ValueError for a name that is not there, and
+        for a value at which that control cannot stand."""
         for name, value in values.items():
             if name not in self.controls:
                 raise ValueError(unknown("control", name, self.controls))
-            self.controls[name].value = value
+            self.controls[name].value = taken(name, self.controls[name], value)
 
     @property
     def busy(self) -> bool:

@@ -1,26 +1,36 @@
-"""Controls of a panel: labelled, and each reachable and movable with the keyboard."""
+"""Controls of a panel: labelled, and each reachable and movable with the keyboard.
+
+A widget takes a number beyond its limits for the limit.  Whoever asked for that number gets a
+ValueError instead, here and from `taken`.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, TypeVar
 
 import ipywidgets as w
 
+from ..trainer.registry import unknown
+
 _WIDE = {"description_width": "92px"}
+W = TypeVar("W", bound=w.Widget)
 
 
 def choice(
     label: str, options: Sequence[str] | Sequence[tuple[str, Any]], value: Any
 ) -> w.Dropdown:
     """One of `options`, which are texts or (text, value) pairs."""
-    return w.Dropdown(options=options, value=value, description=label, **_look())
+    return _set(w.Dropdown(options=options, description=label, **_look()), value)
 
 
 def count(label: str, value: int, most: int, least: int = 1, follow: bool = False) -> w.IntSlider:
     """A small whole number; the keys step it by one.  follow: it counts while it is dragged."""
     most = max(most, value)
-    return w.IntSlider(value, least, most, description=label, continuous_update=follow, **_look())
+    slider = w.IntSlider(least, least, most, description=label, continuous_update=follow, **_look())
+    return _set(slider, value)
 
 
 def decimal(
@@ -66,7 +76,8 @@ def button(label: str, icon: str) -> w.Button:
 
 def whole(label: str, value: int, least: int = 0) -> w.BoundedIntText:
     """A whole number to be typed."""
-    return w.BoundedIntText(value, min=least, max=10**6, description=label, **_look())
+    most = max(10**6, value)
+    return _set(w.BoundedIntText(least, min=least, max=most, description=label, **_look()), value)
 
 
 def log_number(
@@ -74,8 +85,9 @@ def log_number(
 ) -> w.FloatLogSlider:
     """A positive number on a logarithmic slider, ten to the `low` up to ten to the `high`; the
     keys step it by `step` decades.  follow: it counts while it is dragged."""
-    return w.FloatLogSlider(
-        value,
+    if value > 0:
+        low, high = min(low, math.log10(value)), max(high, math.log10(value))
+    slider = w.FloatLogSlider(
         base=10,
         min=low,
         max=high,
@@ -85,14 +97,40 @@ def log_number(
         continuous_update=follow,
         **_look(),
     )
+    return _set(slider, value)
 
 
 def one_of(label: str, options: Sequence[float], value: float) -> w.SelectionSlider:
     """One of a few numbers; the keys step through them."""
     named = [(f"{option:g}", option) for option in options]
-    return w.SelectionSlider(
-        options=named, value=value, description=label, continuous_update=False, **_look()
-    )
+    slider = w.SelectionSlider(options=named, description=label, continuous_update=False, **_look())
+    return _set(slider, value)
+
+
+def taken(name: str, control: w.Widget, value: Any) -> Any:
+    """`value` if a control can stand at it; else ValueError, with what it can stand at."""
+    if hasattr(control, "options"):
+        known = [o[1] if isinstance(o, tuple) else o for o in control.options]
+        for one in value if isinstance(control, w.SelectMultiple) else [value]:
+            if one not in known:
+                raise ValueError(unknown(name, one, list(map(str, known))))
+    elif hasattr(control, "min"):
+        least, most = control.min, control.max
+        if isinstance(control, w.FloatLogSlider):
+            least, most = control.base**least * (1 - 1e-9), control.base**most * (1 + 1e-9)
+        counts = isinstance(control, w.IntSlider | w.BoundedIntText)
+        right = isinstance(value, Integral if counts else Real) and not isinstance(value, bool)
+        if not right or not least <= value <= most:
+            limits = f"{least} to {most}" if counts else f"{least:g} to {most:g}"
+            what = "a whole number" if counts else "a number"
+            raise ValueError(f"{name} is {value!r}: give {what} from {limits}")
+    return value
+
+
+def _set(control: W, value: Any) -> W:
+    """The control at its first value."""
+    control.value = taken(control.description, control, value)
+    return control
 
 
 def _look() -> dict[str, Any]:

@@ -110,8 +110,8 @@ def engine_switch(
     time: str = "model",
 ) -> Shown:
     """What EngineSwitch shows after one Run, without widgets; `.value` is the comparison."""
-    asked = Configuration(method, stages, microbatches, steps, seed)
-    ran = {}
+    asked, ran = Configuration(method, stages, microbatches, steps, seed), {}
+    known_time(time)
     for name in order(chosen(asked, engine)):
         *_, ran[name] = running(asked, name)
     return Shown(figures(ran, time), compared(ran))
@@ -124,6 +124,7 @@ def chosen(asked: Configuration, engine: str | None) -> str:
     whole("stages", asked.stages, 1)
     whole("microbatches", asked.microbatches, 1)
     whole("steps", asked.steps, 1)
+    whole("seed", asked.seed, 0)
     known = list(engines())
     if engine is None:
         return known[min(1, len(known) - 1)]
@@ -145,10 +146,15 @@ def compared(ran: Mapping[str, Ran]) -> Alike | None:
 
 def figures(ran: Mapping[str, Ran], time: str) -> dict[str, Figure]:
     """The losses, and a chart for every engine that there is."""
-    if time not in ("model", "measured"):
-        raise ValueError(f'time is {time!r}: give "model" or "measured"')
+    known_time(time)
     charts = {name: _chart(name, ran, time == "measured") for name in engines()}
     return {"losses": _losses(ran), **charts}
+
+
+def known_time(time: str) -> None:
+    """ValueError for a time in which no chart is drawn."""
+    if time not in ("model", "measured"):
+        raise ValueError(f'time is {time!r}: give "model" or "measured"')
 
 
 def _losses(ran: Mapping[str, Ran]) -> Figure:

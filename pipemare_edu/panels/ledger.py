@@ -131,11 +131,11 @@ def memory_ledger(
 
     run=False counts nothing and shows what MemoryLedger does before a Run.
     """
-    bill = Bill(method, optimizer, stages, microbatches, recompute)
+    bill, shown = Bill(method, optimizer, stages, microbatches, recompute), _known(shown)
     counted = {}
     if run:
         *_, counted[bill] = bill.counting()
-    return Shown(figures(bill, counted, _known(shown)), counted.get(bill))
+    return Shown(figures(bill, counted, shown), counted.get(bill))
 
 
 def figures(bill: Bill, counted: Mapping[Bill, Counted], shown: str) -> dict[str, Figure]:

@@ -49,7 +49,8 @@ class RecomputeSegments(Panel):
     ) -> None:
         warm_up()
         start = Pipe(stages, segment)
-        self.steps = steps if steps is None else whole("steps", steps, 1)
+        self.steps = steps
+        steps_of(start, steps)
         self.of: Pipe | None = None  # what the last run was of
         self.last: Counted | None = None
         controls = {
@@ -114,14 +115,15 @@ def recompute_segments(
     run=False trains nothing and shows what RecomputeSegments does before a Run.
     """
     pipe = Pipe(stages, segment)
-    found = None
+    asked, found = steps_of(pipe, steps), None
     if run:
-        *_, found = pipe.counting(steps_of(pipe, steps))
+        *_, found = pipe.counting(asked)
     return Shown(figures(pipe, found), found)
 
 
 def steps_of(pipe: Pipe, steps: int | None) -> int:
-    return 2 * pipe.full if steps is None else steps
+    """How long the run is; ValueError for a number that cannot be."""
+    return 2 * pipe.full if steps is None else whole("steps", steps, 1)
 
 
 def figures(pipe: Pipe, found: Counted | None) -> dict[str, Figure]:

@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 from .. import tasks
+from ..checks import whole
 from ..figures.race import Racer
 from ..lessons.cache import Cache
 from ..plan.copies import BASE, EXTRA
@@ -123,23 +124,33 @@ def live(task: str, method: str, seed: int, steps: int) -> Generator[Racer, bool
     """The first `steps` steps of exactly the run that was shipped for a seed, or would have been.
 
     Yields how it goes, chunk after chunk; send(True) cancels it.  Raises ValueError before any work
-    for a method or a task that was not run.
+    for a method or a task that was not run, and for more steps than its runs have.
     """
     on = case_of(task)
+    sliced(task, steps)
     if method not in METHODS:
         raise ValueError(unknown("method", method, METHODS))
     metric = pace(tasks.get(on.part.task))
     job = prepare(on.part.task, on.methods[method], seed=seed, **on.options)
-    last = min(steps, on.steps)
-    due = last // job.every * job.every  # an evaluation is known some steps after it was due
+    due = steps // job.every * job.every  # an evaluation is known some steps after it was due
     with closing(job.chunks()) as chunks:
         for run in chunks:
             now = racer(method, seed, run, metric)
             known = not due or any(k >= due for k, _ in now.scores)
-            there = last < on.steps and now.steps >= last and known
-            stopped = yield cut(now, last, there)
+            there = steps < on.steps and now.steps >= steps and known
+            stopped = yield cut(now, steps, there)
             if stopped or there:
                 return
+
+
+def sliced(task: str, steps: int) -> int:
+    """`steps` if a slice of a task's runs can have so many; else ValueError with how many."""
+    known = case_of(task).steps
+    if whole("steps", steps, 1) > known:
+        raise ValueError(
+            f"steps is {steps}: a run of {task} has {known} steps, and a slice of it no more"
+        )
+    return steps
 
 
 def cut(r: Racer, steps: int, there: bool) -> Racer:

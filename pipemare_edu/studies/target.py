@@ -107,8 +107,8 @@ def found(
         own = replace(baseline, interval=at.asynchronous[name])
         t3 = min(case_of(task).methods[name].t3, mine.steps)
         made = time_to_target(own, baseline, mine.steps, base.steps, t3)
-        note = f"{mine.reached} of {mine.runs} runs get there, after {mine.steps} steps"
-        out[name] = Factors(made.utilization, made.step_ratio, made.warmup_bill, note)
+        parts = made.utilization, made.step_ratio, made.warmup_bill
+        out[name] = Factors(*parts, mine.reached, mine.runs, mine.steps)
     return out
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from pipemare_edu.figures import Factors, Track, arrivals, describe, factors
 
 FOUND = {
     "GPipe": Factors(1.0, 1.0, 1.0),
-    "fast": Factors(10.0, 2.0, 1.0, "2 of 3 runs"),
+    "fast": Factors(10.0, 2.0, 1.0, reached=2, runs=3, after=40),
     "warm": Factors(10.0, 2.0, 3.0),
     "lost": None,
 }
@@ -27,15 +29,31 @@ def test_bars_lead_from_one_to_the_time():
     assert spans[2][2] == pytest.approx((0.2, 0.6))
     assert len({bar.marker.pattern.shape for bar in (utilization, steps, bill)}) == 3
     assert [t.strip() for t in ends.text] == ["1", "0.2 = 2 / 10", "0.6 = 2 × 3 / 10"]
-    assert "does not get there" in figure.layout.annotations[0].text
+    assert figure.layout.annotations[0].text == "✕ no run arrives"
     assert len(figure.to_json()) < 8000
+
+
+def test_every_row_says_how_many_runs_it_speaks_of():
+    axis = factors(FOUND, "GPipe").layout.yaxis
+    labels = dict(zip(axis.tickvals, axis.ticktext, strict=True))
+    assert "2 of 3 runs arrive" in labels["fast"] and "1 of 1 runs arrive" in labels["warm"]
+    assert labels["lost"] == "lost"
+
+
+def test_what_is_written_beside_a_diamond_has_room():
+    for times in ((0.02, 0.9), (1.5, 1.6), (40.0, 90.0)):
+        found = {str(t): Factors(2.0, 2.0 * t, 1.0) for t in times}
+        figure = factors(found, "GPipe")
+        low, high = figure.layout.xaxis.range
+        last = max(math.log10(x) for x in figure.data[-1].x)
+        assert (last - low) / (high - low) < 0.7
 
 
 def test_words():
     text = describe(factors(FOUND, "GPipe"))
-    assert text.startswith("fast gets there in 0.2 of GPipe's time.")
-    assert "warm: 0.6 = 2 in steps, 3 for T3, over utilization 10." in text
-    assert "2 of 3 runs" in text and text.endswith("Not there: lost.")
+    assert text.startswith("fast gets there in 0.2 of GPipe's time (2 of 3 runs arrive).")
+    assert "warm: 0.6 = 2 in steps, 3 for T3, over utilization 10;" in text
+    assert "10; 2 of 3 runs arrive." in text and text.endswith("No run arrives: lost.")
     slow = {"GPipe": FOUND["GPipe"], "slow": Factors(2.0, 4.0, 1.0)}
     assert describe(factors(slow, "GPipe")).startswith("GPipe is there first: slow takes 2 times")
     same = {"GPipe": FOUND["GPipe"], "same": Factors(2.0, 2.0, 1.0)}

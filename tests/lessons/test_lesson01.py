@@ -6,15 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from judging import refused, solved
+from judging import refused
 
 import pipemare_edu as pm
-from pipemare_edu.lessons import hint
 from pipemare_edu.lessons.exercise import judge
 from pipemare_edu.lessons.exercises import find
 
 TABLE, ORDER, COUNT, SHARE, OWN = (find(f"1.{n}") for n in range(1, 6))
-EVERY = (TABLE, ORDER, COUNT, SHARE, OWN)
 
 
 # 1.1
@@ -91,11 +89,6 @@ def test_a_timetable_of_another_schedule_is_right_too() -> None:
     verdict = judge(TABLE, sequential)
     assert verdict.outcome == "over the target"
     assert "yours takes" in verdict.detail and "are enough" in verdict.detail
-
-
-def test_a_stub_is_not_attempted() -> None:
-    assert judge(TABLE, lambda P, N: ...).outcome == "not attempted"
-    assert judge(ORDER, lambda stage, P, N: ...).outcome == "not attempted"
 
 
 # 1.2
@@ -230,19 +223,3 @@ def test_own_schedule_is_wrong(answer, says) -> None:
 def test_own_schedule_may_have_any_number_of_microbatches(N) -> None:
     assert judge(OWN, pm.schedule("1f1b", 4, N)).outcome == "right"
     assert judge(OWN, "\n".join(texts("1f1b", N))).outcome == "right"
-
-
-# All of them
-
-
-@pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)
-def test_three_hints_a_reference_and_a_solution_that_runs(exercise) -> None:
-    assert len({str(hint(exercise.id)) for _ in range(3)}) == 3
-    assert judge(exercise, exercise.answer()).outcome == "right"
-    assert judge(exercise, solved(exercise)).outcome == "right"
-
-
-@pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)
-@pytest.mark.parametrize("answer", [None, "?", [1, 2], {}, object(), float("nan"), lambda: 3])
-def test_nonsense_is_wrong_and_never_raised(exercise, answer) -> None:
-    assert judge(exercise, answer).outcome == "wrong"

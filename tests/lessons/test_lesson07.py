@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from judging import refused, solved
+from judging import refused
 
-from pipemare_edu.lessons import hint
 from pipemare_edu.lessons.exercise import judge
 from pipemare_edu.lessons.exercises import find
 from pipemare_edu.lessons.exercises.lesson07 import CANDIDATES, bill, needs, tables
 from pipemare_edu.lessons.exercises.lesson07_recompute import cases, slots, stamped
 
-BILL, BEST, FITS, REREAD = EVERY = [find(f"7.{n}") for n in range(1, 5)]
+BILL, BEST, FITS, REREAD = (find(f"7.{n}") for n in range(1, 5))
 
 
 # 7.1
@@ -158,20 +157,3 @@ def test_stamps_are_the_papers_delays() -> None:
         forward, again = stamped(i, P, S, N)
         assert forward == pytest.approx((2 * (P - i) + 1) / N)
         assert again == pytest.approx((2 * (end(i, P, S) - i) + 1) / N)
-
-
-# All of them
-
-
-@pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)
-def test_three_hints_a_reference_and_a_solution_that_runs(exercise) -> None:
-    assert len({str(hint(exercise.id)) for _ in range(3)}) == 3
-    assert judge(exercise, exercise.answer()).outcome == "right"
-    assert judge(exercise, solved(exercise)).outcome == "right"
-
-
-@pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)
-@pytest.mark.parametrize("answer", [None, "?", [1, 2], {}, object(), float("nan"), lambda: 3])
-def test_nonsense_is_wrong_and_never_raised(exercise, answer) -> None:
-    assert judge(exercise, answer).outcome == "wrong"
-    assert judge(exercise, ...).outcome == "not attempted"

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from judging import refused, solved
+from judging import refused
 
-from pipemare_edu.lessons import hint
 from pipemare_edu.lessons.beside import beside
 from pipemare_edu.lessons.exercise import judge
 from pipemare_edu.lessons.exercises import find, lesson08_claims
 from pipemare_edu.lessons.exercises.lesson08 import cases, time, true
+from pipemare_edu.studies.reproduction import PARTS
 
 TIME, PAIR, HOLDS, CLAIM = (find(f"8.{n}") for n in (1, 2, 3, 4))
-EVERY = (TIME, PAIR, HOLDS, CLAIM)
-
-
-@pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)
-def test_the_solution_is_accepted_as_it_is_published(exercise):
-    assert judge(exercise, solved(exercise)).outcome == "right"
-
-
-@pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)
-def test_three_hints_and_a_stub(exercise):
-    assert len({hint(exercise.id) for _ in range(4)}) == 3
-    stub = (lambda *_, **__: ...) if exercise.function else ...
-    assert judge(exercise, stub).outcome == "not attempted"
 
 
 # 8.1
@@ -53,7 +40,15 @@ def test_formula_and_clock_agree():
             lambda k, t3, P, N, b: t3 * (1 + b * (P - 1) / N) + max(0, k - t3),
             "ends within its warm-up",
         ),
-        (lambda k, t3, P, N, b: str(k), "raised TypeError"),
+        (lambda k, t3, P, N, b: "some", "the time is a number"),
+        (lambda k, t3, P, N, b: None, "bubble=1) returns None"),
+        (lambda k, t3, P, N, b: time(k, t3, P, N, b) * N / (N + P - 1), "in GPipe's steps"),
+        (lambda k, t3, P, N, b: k, "every step as if it were asynchronous"),
+        (lambda k, t3, P, N, b: k + min(k, t3) * b * P / N, "P/N, and the bubble is P - 1 over N"),
+        (lambda k, t3, P, N, b: time(k, t3, P, N, b) + min(k, t3), "only k - w are left"),
+        (lambda k, t3, P, N, b: k + min(k, t3) * b * (P - 1) / (N + P - 1), "the idle share"),
+        (lambda k, t3, P, N, b: time(k, t3, N, P, b), "N and P have changed places"),
+        (lambda k, t3, P, N, b: int(time(k, t3, P, N, b)), "(rounded)"),
     ],
 )
 def test_a_wrong_time_is_told_why(answer, says):
@@ -80,8 +75,17 @@ def test_a_wrong_pair_is_told_why(answer, says):
     refused(PAIR, answer, says)
 
 
-def test_a_pair_may_be_one_text():
-    assert judge(PAIR, "digits, pipemare, pipedream").outcome == "right"
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "digits, pipemare, pipedream",
+        "digits pipemare pipedream",
+        ["digits", "PipeMare T1+T2+T3", "PipeDream"],  # as the figures call them
+        "digits, PipeMare T1+T2+T3, PipeDream",
+    ],
+)
+def test_a_pair_in_other_writings(answer):
+    assert judge(PAIR, answer).outcome == "right"
 
 
 # 8.3
@@ -126,6 +130,7 @@ def test_a_wrong_judge_is_told_why(answer, says):
         (("pipedream", "pipemare-t1"), "with shipped seed"),
         (("gpipe", "pipmare"), "did you mean 'pipemare'"),
         (("gpipe",), "the better one first"),
+        (("GPipe", "PipeMare T1+T2+T3"), "with shipped seed"),  # as the figures call them
         ("gpipe", "the better one first"),
     ],
 )
@@ -144,9 +149,18 @@ def test_a_claim_that_hidden_seeds_refute_is_told_so(monkeypatch):
 # the paper beside ours
 
 
+@pytest.mark.parametrize("task", PARTS)
+def test_the_lines_fit_a_narrow_page(task):
+    assert max(map(len, beside(task).splitlines())) < 76
+
+
 def test_both_sides_are_shown():
     text = beside("words")
-    assert "34.1" in text and "exact, measured" in text and "93 stages" in text
-    assert "diverged" in beside("shapes")
+    assert "34.1" in text and "93 stages" in text
+    head, below = (line.split() for line in text.splitlines()[:2])
+    assert head == ["exact", "BLEU", "memory", "memory"]
+    assert below == ["measured", "reported"] * 2
+    assert "1 of 5" in beside("shapes") and "94.8 (1)" in beside("shapes")
+    assert "(1) about, as we recall the paper" in beside("shapes")
     with pytest.raises(ValueError, match="did you mean 'words'"):
         beside("word")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from judging import refused, solved
+from judging import refused
 from torch.distributed.run import get_args_parser
 
 from pipemare_edu.cli import parser
-from pipemare_edu.lessons import hint
 from pipemare_edu.lessons.exercise import judge
 from pipemare_edu.lessons.exercises import find
 from pipemare_edu.lessons.exercises.lesson09 import balance, cheapest, dearest, layers, speed_up
@@ -18,7 +17,7 @@ from pipemare_edu.lessons.modelled import SHOWN, Events, machines, modelled
 from pipemare_edu.lessons.source import SOURCES
 from pipemare_edu.plan.split import split
 
-SPEED, BALANCE, BOTTLENECK = EVERY = [find(f"9.{n}") for n in range(1, 4)]
+SPEED, BALANCE, BOTTLENECK = (find(f"9.{n}") for n in range(1, 4))
 
 
 # 9.1
@@ -42,6 +41,9 @@ def over(time):
             "no turn between them",
         ),
         (over(lambda f, b, N: sum(f) + sum(b) + (N - 1) * (min(f) + min(b))), "the clock's"),
+        (lambda f, b, N: 100 * speed_up(f, b, N), "in per cent"),
+        (lambda f, b, N: speed_up(f, b, N) / N, "one process takes N times that"),
+        (lambda f, b, N: N * (sum(f) + sum(b)) / speed_up(f, b, N), "a time, and not how many"),
         (lambda f, b, N: 0, "it returns 0"),
         (lambda f, b, N: "2", "it returns '2'"),
         (lambda f: 2, "raised TypeError"),
@@ -86,8 +88,11 @@ def two_only(costs, stages):
         (lambda c, s: balance(c[::-1], s), "can be reached"),  # from the other end
         (lambda c, s: [n + 1 for n in balance(c, s)], "and there are"),
         (lambda c, s: [0] * (s - 1) + [len(c)], "every stage needs a layer"),
-        (lambda c, s: [len(c)], "it returns"),
-        (lambda c, s: list(range(1, s)), "it returns"),  # where to cut, not how many
+        (lambda c, s: [len(c)], "not a count of layers for each stage"),
+        (
+            lambda c, s: list(range(1, s)),
+            "not a count of layers for each stage",
+        ),  # where to cut, not how many
         (lambda c, s: sum(c) / s, "it returns"),
         (lambda c: [3, 3], "raised TypeError"),
         ([5, 1], "An answer is a function of (costs, stages)"),
@@ -157,23 +162,6 @@ def test_the_shown_trace_is_held_up_by_a_link_while_a_stage_computes_more() -> N
     events = Events.of(modelled())
     assert bottleneck(events) == ("link", 2)
     assert work(events).index(max(work(events))) == 2 and modelled().deadlock is None
-
-
-# All of them
-
-
-@pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)
-def test_three_hints_a_reference_and_a_solution_that_runs(exercise) -> None:
-    assert len({str(hint(exercise.id)) for _ in range(3)}) == 3
-    assert judge(exercise, exercise.answer()).outcome == "right"
-    assert judge(exercise, solved(exercise)).outcome == "right"
-
-
-@pytest.mark.parametrize("exercise", EVERY, ids=lambda e: e.id)
-@pytest.mark.parametrize("answer", [None, "?", [1, 2], {}, object(), float("nan"), lambda: 3])
-def test_nonsense_is_wrong_and_never_raised(exercise, answer) -> None:
-    assert judge(exercise, answer).outcome == "wrong"
-    assert judge(exercise, ...).outcome == "not attempted"
 
 
 # The commands on the page

@@ -95,6 +95,8 @@ def test_cancelling_a_slice():
         ({"method": "pipmare"}, "did you mean 'pipemare'"),
         ({"axis": "time"}, "unknown axis 'time'"),
         ({"steps": 0}, "steps"),
+        ({"steps": 5000}, "a run of words has 1600 steps, and a slice of it no more"),
+        ({"task": "digits", "steps": 801}, "a run of digits has 800 steps"),
         ({"seed": -1}, "seed"),
     ],
 )
@@ -102,6 +104,15 @@ def test_cancelling_a_slice():
 def test_what_was_not_run_is_refused(make, given, says):
     with pytest.raises(ValueError, match=says):
         make(**given)
+
+
+def test_more_steps_than_the_runs_have_are_refused_on_run_as_well(monkeypatch):
+    monkeypatch.setattr(Job, "chunks", broken)
+    panel = CompareRuns("words", steps=1200)
+    panel.set(task="digits")
+    with pytest.raises(ValueError, match="a run of digits has 800 steps"):
+        clicked(panel)
+    assert "steps is 1200" in panel.status.value
 
 
 # TimeToTarget

@@ -271,6 +271,5 @@ def test_the_largest_pipe_follows_a_slider_within_50_ms():
 def test_segments_that_cannot_be_are_refused_at_once(given, says):
     with pytest.raises(ValueError, match=says):
         RecomputeSegments(**given)
-    if "steps" not in given:
-        with pytest.raises(ValueError, match=says):
-            recompute_segments(**given)
+    with pytest.raises(ValueError, match=says):
+        recompute_segments(**given)

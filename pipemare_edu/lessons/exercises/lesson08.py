@@ -12,6 +12,7 @@ from ...studies.reproduction import PARTS
 from ...studies.target import BASELINE, found
 from ...trainer.registry import unknown
 from ..exercise import Exercise, Property
+from ..reading import numbers
 from .lesson06 import by_clock
 
 TIME = "a function of steps, t3, P, N and bubble that returns a number"
@@ -32,6 +33,14 @@ def cases() -> Iterator[Case]:
     for _ in range(12):
         steps = draw.randint(2, 400)
         yield steps, draw.randint(1, steps - 1), draw.randint(2, 12), draw.randint(1, 8), 1.0
+
+
+def is_number(time: Time) -> str:
+    """What is not a number."""
+    for case in cases():
+        if not numbers([got := time(*case)]):
+            return f"{_call(*case)} returns {got!r}"
+    return ""
 
 
 def nothing_waits(time: Time) -> str:
@@ -68,9 +77,32 @@ def _first(time: Time, some: Iterator[Case]) -> str:
     for steps, t3, P, N, bubble in some:
         got, right = time(steps, t3, P, N, bubble), true(steps, t3, P, N, bubble)
         if not math.isclose(got, right, rel_tol=1e-6):
-            case = f"time({steps}, {t3}, P={P}, N={N}, bubble={bubble:g})"
-            return f"{case} is {right:.6g}, and yours gives {got:.6g}"
+            case = steps, t3, P, N, bubble
+            said = f"{_call(*case)} is {right:.6g}, and yours gives {got:.6g}"
+            return said + _guess(case, got)
     return ""
+
+
+def _call(steps: int, t3: int, P: int, N: int, bubble: float) -> str:
+    return f"time({steps}, {t3}, P={P}, N={N}, bubble={bubble:g})"
+
+
+def _guess(case: Case, got: float) -> str:
+    """What another number is."""
+    k, t3, P, N, b = case
+    w = min(k, t3)
+    known = {
+        "every step as if it were asynchronous": k,
+        "in GPipe's steps: the unit is an asynchronous step": time(*case) * N / (N + P - 1),
+        "every step as if it were synchronous": time(k, k, P, N, b),
+        "P/N, and the bubble is P - 1 over N": k + w * b * P / N,
+        "the idle share (P-1)/(N+P-1), and the step is (P-1)/N longer": k
+        + w * b * (P - 1) / (N + P - 1),
+        "N and P have changed places": k + w * b * (N - 1) / P,
+        "all k steps after the warm-up; only k - w are left": time(*case) + w,
+        "rounded": int(time(*case)),
+    }
+    return next((f" ({says})" for says, x in known.items() if math.isclose(got, x)), "")
 
 
 def true(steps: int, t3: int, P: int, N: int, bubble: float) -> float:
@@ -89,11 +121,23 @@ def time(steps: int, t3: int, P: int, N: int, bubble: float) -> float:
 
 def as_pair(answer: Any) -> tuple[str, str, str]:
     """(task, the winner on steps, the winner on time)."""
-    words = answer.replace(",", " ").split() if isinstance(answer, str) else answer
+    words = names_in(answer)
     if not isinstance(words, tuple | list) or [type(w) for w in words] != [str] * 3:
         raise ValueError(f"An answer is {PAIR}, and this one is {answer!r}.")
     task, steps, time = words
     return task, steps, time
+
+
+def names_in(answer: Any) -> Any:
+    """The parts of an answer that is a text, or a row of names; a method may be called as in the
+    figures."""
+    if isinstance(answer, str):
+        answer = answer.split("," if "," in answer else None)
+    if not isinstance(answer, tuple | list):
+        return answer
+    labels = {label.casefold(): name for name, label in METHODS.items()}
+    tidy = [w.strip() if isinstance(w, str) else w for w in answer]
+    return [labels.get(w.casefold(), w) if isinstance(w, str) else w for w in tidy]
 
 
 def known(answer: tuple[str, str, str]) -> str:
@@ -144,6 +188,7 @@ EXERCISES = (
         expects=TIME,
         function=True,
         properties=(
+            Property("the time is a number", is_number),
             Property("without a warm-up every step takes 1, whatever the bubble", nothing_waits),
             Property("synchronous steps alone take as long as the clock says", all_wait),
             Property("steps of both kinds take what the clock says", some_wait),
@@ -167,7 +212,7 @@ EXERCISES = (
             Property("both methods are asynchronous", asynchronous),
             Property("both reach the target, 95 % of GPipe's quality", arrive),
             Property("the first needs fewer steps", fewer_steps),
-            Property("and the first needs more time", more_time),
+            Property("the first needs more time, too", more_time),
         ),
         hints=(
             "In a full pipe all asynchronous steps take equally long. Which steps do not?",

@@ -11,6 +11,7 @@ from ...reproduce.presets import METHODS
 from ...studies.reproduction import after, live, racers
 from ...trainer.registry import unknown
 from ..exercise import Exercise, Property
+from .lesson08 import names_in
 
 HOLDS = "a function of two dicts, {seed: score}, that returns True or False"
 CLAIM = 'two methods, such as ("gpipe", "pipemare")'
@@ -81,7 +82,7 @@ def holds(better: Scores, worse: Scores) -> bool:
 
 def as_claim(answer: Any) -> tuple[str, str]:
     """(the better method, the worse one)."""
-    words = answer.replace(",", " ").split() if isinstance(answer, str) else answer
+    words = names_in(answer)
     if not isinstance(words, tuple | list) or [type(w) for w in words] != [str] * 2:
         raise ValueError(f"An answer is {CLAIM}, the better one first; this one is {answer!r}.")
     better, worse = words
@@ -159,9 +160,10 @@ EXERCISES = (
         properties=(
             Property("both methods are the reproduction's", known),
             Property(
-                f"on {TASK}, it holds after {STEPS} steps with the shipped seeds", with_shipped
+                f"the claim holds on {TASK} after {STEPS} steps, with the shipped seeds",
+                with_shipped,
             ),
-            Property("it holds with seeds that nobody has seen", with_hidden),
+            Property("the claim holds with seeds that nobody has seen", with_hidden),
         ),
         hints=(
             f"Draw compare_runs({TASK!r}, None) and look at step {STEPS}: which lines lie far "

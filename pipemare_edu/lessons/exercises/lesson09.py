@@ -84,6 +84,9 @@ def _guess(pair: Pair, found: float) -> str:
     long = max(f1, f2) + max(b1, b2)
     known = {
         "one over the other: how many times as fast, not as long": 1 / pair.true,
+        "a time, and not how many times as fast": pair.alone / pair.true,
+        "in per cent": 100 * pair.true,
+        "one process takes N times that": pair.true / n,
         "true of equal stages": 2 * n / (n + 1),
         "the limit of a pipe that never empties": pair.alone / n / max(f1 + b1, f2 + b2),
         "N of the slower stage, and only N - 1 follow the first microbatch": pair.alone
@@ -134,7 +137,7 @@ def fills_every_stage(balance: Callable[..., Any]) -> str:
         seen = f"for costs {costs} and {stages} stages it returns {counts!r}"
         found = numbers(counts) if isinstance(counts, list | tuple) else []
         if len(found) != stages:
-            return seen
+            return f"{seen}, and that is not a count of layers for each stage"
         if any(n < 1 or n != int(n) for n in found):
             return f"{seen}, and every stage needs a layer"
         if sum(found) != len(costs):

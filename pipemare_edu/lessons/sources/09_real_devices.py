@@ -18,6 +18,7 @@
 # %%
 import signal
 import tempfile
+from functools import partial
 
 import torch
 
@@ -72,7 +73,7 @@ assert alike.equal  # every operation, every loss, every weight, to the last bit
 lessons.compare("losses that differ", alike.losses, how="counted")
 
 # %% [markdown]
-# None. Here is the second engine's chart, in model time; the kernel's above is the same.
+# None. Here is the second engine's chart, in model time; the kernel's, in the panel, is the same.
 
 # %%
 panel.figures["2 processes"].shown
@@ -86,7 +87,8 @@ panel.figures["2 processes"].shown
 #
 # ## Who gets what?
 #
-# `workers="auto"` takes what there is. You need not own the machine to ask what it would get:
+# `workers="auto"` takes what there is. You need not own the machine to ask what it would get. Here
+# for 12 stages with 25 million weights, on machines with eight cores:
 
 # %%
 for gpus, workers in ((0, "auto"), (1, "auto"), (4, "auto"), (2, 4)):
@@ -113,9 +115,9 @@ predict(TWO, 1.6)
 # END SOLUTION
 
 # %% [markdown]
-# **Exercise 9.1.** Say it for any two stages. `forward` and `backward` hold the times of a
-# microbatch at stage 1 and at stage 2; messages and updates take none. Return the time of a GPipe
-# step in one process, divided by that in two workers.
+# **Exercise 9.1.** Say it for any two stages. `forward` and `backward` are lists of two: the times
+# of a microbatch at stage 1 and at stage 2. Messages and updates take none. Return the time of a
+# GPipe step (all N microbatches) in one process, divided by that in two workers.
 
 
 # %% tags=["exercise"]
@@ -175,9 +177,10 @@ print(f"stage 1 waits: measured {both.workers.waiting[0].wait:.2f} s of the run"
 pair.figures["time"].shown
 
 # %% [markdown]
-# The clock knows nothing of messages: what is *transfer* in a measured bar is waiting, or nothing,
-# in the modelled one. Give the messages more weight in the panel (1024 KiB) and transfer grows,
-# though not by much: between processes of one machine a message is a copy in memory.
+# The clock knows nothing of messages: time in which *a message is on its way* in a measured bar is
+# waiting, or nothing, in the modelled one. Give the messages more weight in the panel (1024 KiB)
+# and this part grows, though not by much: between processes of one machine a message is a copy in
+# memory.
 #
 # A trace has more in it than a bar. `run.save_trace` writes a file for
 # [Perfetto](https://ui.perfetto.dev), a viewer that runs in your browser and uploads nothing: a
@@ -201,10 +204,11 @@ print(f"computing: measured {real.value.speedup:.2f} times as fast as one proces
 real["time"]
 
 # %% [markdown]
-# The clock says 2. On one core you see about 1: two workers take turns, and an operation takes
-# longer because the other's runs in between. On two free cores it is somewhere below 2. Workers,
-# the kernel that feeds them, and whatever else you run share the processor, and the memory's
-# bandwidth. **A second worker pays if it brings a device of its own.**
+# The clock says 2. On one core you see less than 1: two workers take turns, and changing over takes
+# time of its own. Yet the bars are almost all *computes*: a measured operation ends when it is
+# done, and the other worker's turns in between count as its time. On two free cores it is somewhere
+# between 1 and 2. Workers, the kernel that feeds them, and whatever else you run share the
+# processor, and the memory's bandwidth. **A second worker pays if it brings a device of its own.**
 #
 # ## Balance what you have measured
 #
@@ -216,7 +220,7 @@ real["time"]
 # %%
 layers = away([1, 1, 1, 1, 1, 5], [2, 2, 2, 2, 2, 10])
 loss, x = torch.nn.functional.mse_loss, torch.zeros(8, 32)
-sgd = lambda named: torch.optim.SGD(named, lr=0.001)  # noqa: E731
+sgd = partial(torch.optim.SGD, lr=0.001)
 run = pm.Trainer(layers, loss, sgd, pm.GPipe(), stages=6, microbatches=2).fit([(x, x)], 6)
 took = [(e.stage, e.kind, e.end - e.start) for e in run.trace.events]
 costs = [sum(min(t for i, k, t in took if (i, k) == (n, kind)) for kind in "FB") for n in range(6)]
@@ -263,9 +267,9 @@ found["time"]
 #
 # ## Four devices that you do not have
 #
-# The clock can also stand in for a machine. Here is a trace of four devices, with messages that
-# take time, *modelled*: no process ran. The pipe runs far ahead, so no bubble is left, and still
-# every device is idle part of the time. What holds it up?
+# The clock can also stand in for a machine. Here is a trace of four devices, a stage on each, with
+# messages that take time (the chart draws none), *modelled*: no process ran. The pipe runs far
+# ahead, so no bubble is left, and still every device is idle part of the time. What holds it up?
 
 # %%
 clock = modelled.modelled()
@@ -282,10 +286,12 @@ figures.time_use(waiting([trace], range(4)), names=names, title="Modelled: devic
 # %% [markdown]
 # Device 3 is the busiest. Would a faster device 3 help?
 #
-# **Exercise 9.3.** Write `bottleneck(events)` for any such trace. It returns what holds up the
-# pipe: `("stage", 3)` for a stage, or `("link", 2)` for the link from stage 2 to stage 3. An event
-# has `stage` (from 0), `kind`, `index`, `start` and `end`. Your answer is right if the pipe gets
-# faster when that one thing becomes twice as fast.
+# **Exercise 9.3.** Write `bottleneck(events)` for any such trace of four stages. It returns what
+# holds up the pipe: `("stage", 3)` for the third stage, or `("link", 2)` for the link between the
+# second and the third, which carries one message a direction at a time. An event has `stage`
+# (counted from 0, so 2 for the third), `kind` (`"F"`, `"B"`, `"U"`), `index` (of the microbatch),
+# `start` and `end`. Your answer is right if the pipe gets faster when that one thing becomes twice
+# as fast.
 
 
 # %% tags=["exercise"]
@@ -328,7 +334,7 @@ for thing in (("stage", 3), found):
 #
 # Things go wrong in other processes than the one you look at. A layer may raise, its process may be
 # killed (by hand, or because memory ran out), or it may hang. This layer does what it is told to
-# at its third microbatch:
+# at its third microbatch, which is number 2, since microbatches count from 0:
 
 
 # %%
