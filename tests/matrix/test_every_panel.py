@@ -30,6 +30,10 @@ FIRST = (
 LONG = "panels.LiveTraining(stages=4, steps=100_000)"  # to be cancelled
 CELLS = [FIRST, *map(call, NAMES), LONG]
 
+# Notebook 7.6 says this of an empty notebook, too, before any kernel has started: its shortcuts
+# hear of settings that are loaded before their own (jupyter/notebook, issue 7862).
+ITS_OWN = "Cannot read properties of undefined (reading 'schema')"
+
 RUN_ALL = """async () => {
   const app = window.jupyterapp, widget = app.shell.currentWidget;
   await widget.context.ready;
@@ -112,7 +116,8 @@ def watched(server: Server) -> Iterator[Any]:
         page.on("console", heard)
         yield page
         assert page.evaluate(ERRORS) == []
-        assert [*page.problems, *said] == []
+        own = {ITS_OWN} if server.front is FRONTS["notebook"] else set()
+        assert [*(problem for problem in page.problems if problem not in own), *said] == []
     assert "Traceback" not in server.log.read_text()
 
 
