@@ -47,20 +47,23 @@ def arrivals(
     level: dict[str, Any] = {}
     if target is not None:
         line = {"color": GREY, "dash": "dot", "width": 1.5}
-        text = {"text": f"target {number(target)}", "textposition": "start", "yanchor": "top"}
         level["shapes"] = [
             {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": target, "y1": target,
-             "line": line, "label": text}
+             "line": line}
+        ]  # fmt: skip
+        level["annotations"] = [  # beside the chart, where no line runs through it
+            {"text": f"target<br>{number(target)}", "x": 1, "xref": "paper", "xanchor": "left",
+             "y": target, "showarrow": False, "align": "left"}
         ]  # fmt: skip
     return figure(
-        traces or [go.Scatter(showlegend=False)],
+        traces,
         title or _soonest(runs, target),
         " ".join([f"{metric} of every run over {unit}.", _arrivals(runs, target), *_live(runs)]),
         height=380,
         xaxis=axis(unit, nticks=8, **({"type": "log"} if log else {"rangemode": "tozero"})),
         yaxis=axis(metric, rangemode="tozero"),
         legend={"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 45, "b": 85},
+        margin={"l": 60, "r": 15 if target is None else 50, "t": 45, "b": 85},
         **level,
     )
 
