@@ -88,7 +88,7 @@ def run_all(page: Any, server: Server, notebook: str, panels: int) -> None:
     if server.front is not FRONTS["voila"]:
         page.wait_for_function(OPENED, timeout=60_000)
         page.evaluate(RUN_ALL)
-    page.wait_for_function(f"() => {PANELS}.length === {panels}", timeout=60_000)
+    page.wait_for_function(f"() => {PANELS}.length === {panels}", timeout=180_000)
 
 
 def stands(page: Any, panel: int, condition: str, seconds: float = 60) -> dict[str, Any]:
