@@ -45,7 +45,7 @@ def arrivals(
         for trace in _track(i, name, track, "" if n else _entry(name, tracks, target))
     ]
     return figure(
-        traces or [go.Scatter(showlegend=False)],
+        traces,
         title or _soonest(runs, target),
         " ".join([f"{metric} of every run over {unit}.", _arrivals(runs, target), *_live(runs)]),
         height=390,

@@ -43,9 +43,8 @@ def curves(
         for i, (label, run) in enumerate(named.items())
         if metric in run.metrics
     ]
-    unseen = go.Scatter(xaxis="x2", yaxis="y2", showlegend=False)  # keeps the place of the axes
     return figure(
-        [*traces, *(scores or [unseen])],
+        [*traces, *scores],
         title or _message(named, metric),
         " ".join(_words(label, run, metric) for label, run in named.items()) or "No run yet.",
         **_layout(metric if scores else None, _losses(traces, log, size, _top(named.values()))),
@@ -149,7 +148,6 @@ def _losses(
 
 
 def _layout(metric: str | None, loss: dict[str, Any]) -> dict[str, Any]:
-    ticks = {"showticklabels": metric is not None, "rangemode": "tozero"}
     score = (
         "no evaluation yet" if metric is None else metric if metric != "loss" else "held-out loss"
     )
@@ -157,8 +155,8 @@ def _layout(metric: str | None, loss: dict[str, Any]) -> dict[str, Any]:
         "height": 360,
         "xaxis": axis("step", domain=[0, 0.56], rangemode="tozero"),
         "yaxis": loss,
-        "xaxis2": axis("step", domain=[0.66, 1], anchor="y2", **ticks),
-        "yaxis2": axis(score, anchor="x2", showticklabels=metric is not None),
+        "xaxis2": axis("step", domain=[0.66, 1], anchor="y2", rangemode="tozero"),
+        "yaxis2": axis(score, anchor="x2"),
         "legend": {"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0.0},
         "uirevision": "curves",
         "margin": {"l": 60, "r": 15, "t": 45, "b": 70},

@@ -10,7 +10,15 @@ async function plotly() {
   return globalThis.__pipemare_plotly;
 }
 
-function render({ model, el }) {
+// Figures draw one a frame, however many wait, so that the page answers in between.
+function frame() {
+  const last = globalThis.__pipemare_frame ?? Promise.resolve();
+  globalThis.__pipemare_frame = last.then(() => new Promise(requestAnimationFrame));
+  return globalThis.__pipemare_frame;
+}
+
+async function render({ model, el }) {
+  const state = await model.widget_manager.get_model(model.get("state").replace("IPY_MODEL_", ""));
   const plot = document.createElement("div");
   plot.setAttribute("role", "figure");
   el.classList.add("pipemare-figure");
@@ -20,7 +28,7 @@ function render({ model, el }) {
   async function draw() {
     due = false;
     if (gone || !Plotly) return;
-    const { data, layout } = JSON.parse(model.get("spec"));
+    const { data, layout } = JSON.parse(state.get("spec"));
     const first = !plot.data;
     await Plotly.react(plot, data, layout, { responsive: true, displaylogo: false });
     if (first) plot.on("plotly_click", ({ points: [{ id }] }) => id && model.send({ click: id }));
@@ -29,12 +37,12 @@ function render({ model, el }) {
   function later() {
     if (!due) {
       due = true;
-      requestAnimationFrame(draw);
+      frame().then(draw);
     }
   }
   // Keys that the kernel asked for go there, past the notebook's own shortcuts, from a figure that
   // has the focus.
-  const keys = () => model.get("takes").split(" ").filter(Boolean);
+  const keys = () => state.get("takes").split(" ").filter(Boolean);
   function pressed(event) {
     if (!keys().includes(event.key) || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
@@ -44,14 +52,14 @@ function render({ model, el }) {
   if (keys().length) {
     plot.tabIndex = 0;
     plot.setAttribute("role", "application");
-    plot.setAttribute("aria-keyshortcuts", model.get("takes"));
+    plot.setAttribute("aria-keyshortcuts", state.get("takes"));
     plot.dataset.lmSuppressShortcuts = "true";
     plot.addEventListener("keydown", pressed);
     plot.addEventListener("click", () => plot.focus({ preventScroll: true }));
   }
-  const label = () => plot.setAttribute("aria-label", model.get("alt"));
-  model.on("change:spec", later);
-  model.on("change:alt", label);
+  const label = () => plot.setAttribute("aria-label", state.get("alt"));
+  state.on("change:spec", later);
+  state.on("change:alt", label);
   label();
   const resized = new ResizeObserver(() => Plotly && plot.data && Plotly.Plots.resize(plot));
   resized.observe(el);
@@ -60,8 +68,8 @@ function render({ model, el }) {
   return () => {
     gone = true;
     resized.disconnect();
-    model.off("change:spec", later);
-    model.off("change:alt", label);
+    state.off("change:spec", later);
+    state.off("change:alt", label);
     if (Plotly) Plotly.purge(plot);
   };
 }

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
+import ipywidgets as w
 import plotly
 import plotly.graph_objects as go
 import traitlets
@@ -40,6 +41,18 @@ class PlotlyBundle(anywidget.AnyWidget):
     """
 
 
+class State(w.Widget):
+    """What a figure shows at present.
+
+    A model of ipywidgets' own, without code.  To one with code anywidget passes on no message ever
+    again if the code took more than two seconds to arrive, as on a busy page it may.
+    """
+
+    spec = traitlets.Unicode().tag(sync=True)
+    alt = traitlets.Unicode().tag(sync=True)
+    takes = traitlets.Unicode().tag(sync=True)
+
+
 class Fig(anywidget.AnyWidget):
     """A live figure.  `show(figure)` draws a Plotly figure in place of the last one.
 
@@ -49,9 +62,7 @@ class Fig(anywidget.AnyWidget):
            `on_input`.  Without any it cannot have the focus
     """
 
-    spec = traitlets.Unicode().tag(sync=True)
-    alt = traitlets.Unicode().tag(sync=True)
-    takes = traitlets.Unicode().tag(sync=True)
+    state = traitlets.Instance(State).tag(sync=True, **w.widget_serialization)
     _esm = HERE / "fig.js"
     _css = HERE / "fig.css"
     _bundle: ClassVar[PlotlyBundle | None] = None
@@ -59,27 +70,44 @@ class Fig(anywidget.AnyWidget):
     def __init__(self, shown: go.Figure, **options: Any) -> None:
         self._share_bundle()
         self.shown = shown
-        super().__init__(spec=shown.to_json(), alt=describe(shown), **options)
+        state = State(spec=shown.to_json(), alt=describe(shown))
+        super().__init__(state=state, **options)
+
+    @property
+    def alt(self) -> str:
+        return self.state.alt
+
+    @property
+    def takes(self) -> str:
+        return self.state.takes
 
     def show(self, shown: go.Figure, words: bool = True) -> None:
         """Draw `shown`.  words=False leaves the description as it is: a screen reader should not
         hear a new one ten times a second."""
         self.shown = shown
-        self.spec = shown.to_json()
+        self.state.spec = shown.to_json()
         if words:
-            self.alt = describe(shown)
+            self.state.alt = describe(shown)
 
-    def on_input(self, click: Callable[[str], None], key: Callable[[str], None]) -> None:
-        """Call `click` with the id of a point (a trace's `ids`) that was clicked, and `key` with
-        the name of a key that was pressed.  They may be called from any thread."""
+    def on_input(
+        self, takes: str, key: Callable[[str], None], click: Callable[[str], None]
+    ) -> None:
+        """Take keys (see above), and call `key` with the name of one that was pressed, and `click`
+        with the id of a point (a trace's `ids`) that was clicked.  They may be called from any
+        thread."""
+        self.state.takes = takes
 
         def received(_: Any, content: Any, __: Any) -> None:
             if "click" in content:
                 click(content["click"])
-            elif content.get("key") in self.takes.split():
+            elif content.get("key") in takes.split():
                 key(content["key"])
 
         self.on_msg(received)
+
+    def close(self) -> None:
+        self.state.close()
+        super().close()
 
     @classmethod
     def _share_bundle(cls) -> None:

@@ -74,8 +74,7 @@ def stage_bytes(
     ]
     missing = [] if counted else [_note("Run counts them in real training")]
     return figure(
-        # The last one keeps the place of the axes: with no point at all it would count as hidden.
-        [*bars, go.Bar(x=[None], y=[None], xaxis="x2", yaxis="y2", showlegend=False)],
+        bars,
         f"{label}{': ' * bool(label)}{_message(formula, counted, shown)}",
         _stage_words(formula, counted, shown),
         height=340,

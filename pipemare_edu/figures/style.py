@@ -68,7 +68,39 @@ def figure(traces: Iterable[Any], title: str, description: str, **layout: Any) -
         "meta": {"description": description},
         "template": {},  # Plotly's own weighs 7 KB a figure
     }
-    return Figure(data=list(traces), layout=base | layout)
+    shown = Figure(data=list(traces), layout=base | layout)
+    _hold_axes(shown)
+    return shown
+
+
+def _hold_axes(shown: Figure) -> None:
+    """Keep the place of axes on which no point lies (yet), without numbers that nothing gave.
+
+    Plotly takes a trace without a point for hidden, and axes with hidden traces alone it leaves
+    out, or draws at NaN when a live figure comes to have them.  One point without a value is
+    enough to hold them.
+    """
+    pointed = {name for trace in shown.data if _has_points(trace) for name in _axes_of(trace)}
+    pairs = set()
+    for one in (*shown.select_xaxes(), *shown.select_yaxes()):
+        letter, number = one.plotly_name[0], one.plotly_name[5:]
+        if f"{letter}{number}" in pointed or one.visible is False:
+            continue
+        if one.range is None and one.matches is None:
+            one.update(range=[0, 1], showticklabels=False)
+        other = one.anchor or ("y" if letter == "x" else "x")
+        pairs.add((letter + number, other) if letter == "x" else (other, letter + number))
+    held = {"x": [None], "y": [None], "name": "", "showlegend": False, "hoverinfo": "skip"}
+    shown.add_traces([go.Scatter(xaxis=x, yaxis=y, **held) for x, y in sorted(pairs)])
+
+
+def _has_points(trace: Any) -> bool:
+    given = [trace[key] for key in ("x", "y", "z") if key in trace and trace[key] is not None]
+    return bool(given) and all(len(values) for values in given)
+
+
+def _axes_of(trace: Any) -> tuple[str, str]:
+    return trace.xaxis or "x", trace.yaxis or "y"
 
 
 def describe(shown: go.Figure) -> str:

@@ -97,8 +97,7 @@ class RecipeBoard(Panel):
         super().__init__(_controls(start), text, goal, views)
         for control in self.controls.values():
             self.follow(control)
-        self.figures["board"].takes = " ".join(KEYS)
-        self.figures["board"].on_input(self._clicked_on, self._pressed)
+        self.figures["board"].on_input(" ".join(KEYS), self._pressed, self._clicked_on)
         self.say(self.reading())
 
     @property

@@ -69,8 +69,7 @@ class VersionLadder(Panel):
         super().__init__(controls, words.text_form(type(self).__name__, given), goal)
         for control in self.controls.values():
             self.follow(control, self._changed)
-        self.figures["ladder"].takes = KEYS
-        self.figures["ladder"].on_input(self._clicked_on, self._pressed)
+        self.figures["ladder"].on_input(KEYS, self._pressed, self._clicked_on)
 
     @property
     def tau(self) -> int | None:

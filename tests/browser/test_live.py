@@ -34,7 +34,8 @@ ERRORS = """() => window.jupyterapp.shell.currentWidget.content.widgets
 # How many curves the first figure has drawn, and how many points they have together.
 POINTS = """() => {
   const plot = document.querySelector('.pipemare-figure .js-plotly-plot');
-  const lines = (plot?.calcdata ?? []).filter(c => c[0].trace.xaxis !== 'x2');
+  const lines = (plot?.calcdata ?? []).filter(
+    c => c[0].trace.xaxis !== 'x2' && c[0].trace.hoverinfo !== 'skip');  // no empty axes' place
   return [lines.length, lines.reduce((n, c) => n + c.length, 0)];
 }"""
 # Click a button as soon as it can be, and wait until a condition holds: milliseconds.

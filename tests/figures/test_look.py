@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import plotly.graph_objects as go
 import pytest
+from axes import bare
 
 from pipemare_edu.figures import (
     Entry,
@@ -30,7 +32,7 @@ from pipemare_edu.figures import (
     time_use,
     walk,
 )
-from pipemare_edu.figures.style import COLOURS, GREY
+from pipemare_edu.figures.style import COLOURS, GREY, axis, figure
 from pipemare_edu.plan.clock import simulate
 from pipemare_edu.plan.held import peaks
 from pipemare_edu.plan.ledger import ledger
@@ -68,6 +70,54 @@ def test_transparent_grey_and_described(figure):
     assert figure.layout.font.color == GREY
     assert figure.layout.title.text and figure.layout.meta["description"]
     assert describe(figure).startswith(figure.layout.title.text)
+
+
+def same(left, right):
+    return [t.to_plotly_json() for t in left] == [t.to_plotly_json() for t in right]
+
+
+@pytest.mark.parametrize("shown", FIGURES)
+def test_no_axis_is_without_a_point(shown):
+    """Plotly leaves such an axis out, or draws its line at NaN once a live figure has it."""
+    assert bare(shown) == []
+
+
+AXES = {"xaxis2": axis("", anchor="y2"), "yaxis2": axis("", anchor="x2")}
+BOTH = {"xaxis": axis(""), "yaxis": axis("")} | AXES
+LINE = go.Scatter(x=[1, 2], y=[1, 2])
+BAR = go.Bar(y=[1, 2], xaxis="x2", yaxis="y2")
+MAP = go.Heatmap(z=[[1]], xaxis="x2", yaxis="y2")
+
+
+@pytest.mark.parametrize(
+    ("traces", "layout", "held"),
+    [
+        ([LINE], BOTH, ["x2"]),
+        ([LINE, go.Scatter(xaxis="x2", yaxis="y2")], BOTH, ["x2"]),
+        ([LINE, go.Bar(x=[], y=[], xaxis="x2", yaxis="y2")], BOTH, ["x2"]),
+        ([BAR], BOTH, ["x"]),
+        ([], BOTH, ["x", "x2"]),
+        ([LINE, BAR], BOTH, []),
+        ([LINE, MAP], BOTH, []),
+        ([], {}, ["x"]),
+        ([LINE], {"xaxis": axis(""), "xaxis2": axis("")}, ["x2"]),
+        ([], {name: {"visible": False} for name in BOTH}, []),
+    ],
+)
+def test_axes_without_points_keep_their_place(traces, layout, held):
+    shown = figure(traces, "Title", "Words", **layout)
+    added = shown.data[len(traces) :]
+    assert same(shown.data, [*traces, *added]) and bare(shown) == []
+    assert [trace.xaxis for trace in added] == held
+    assert all(t.x == t.y == (None,) and t.showlegend is False for t in added)
+
+
+def test_axes_without_points_have_no_numbers_but_their_own():
+    own = {**BOTH, "xaxis2": axis("", anchor="y2", range=[0, 5])}
+    shown = figure([LINE], "Title", "Words", **own).layout
+    assert shown.xaxis.range is None and shown.xaxis.showticklabels is None
+    assert shown.xaxis2.range == (0, 5) and shown.xaxis2.showticklabels is None
+    assert shown.yaxis2.range == (0, 1) and shown.yaxis2.showticklabels is False
 
 
 def luminance(colour: str) -> float:

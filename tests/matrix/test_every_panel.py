@@ -30,6 +30,14 @@ FIRST = (
 LONG = "panels.LiveTraining(stages=4, steps=100_000)"  # to be cancelled
 CELLS = [FIRST, *map(call, NAMES), LONG]
 
+# What front ends say of themselves.  Notebook 7.6 says this of an empty notebook, too, before any
+# kernel has started: its shortcuts hear of settings that are loaded before their own
+# (jupyter/notebook, issue 7862).
+NOTEBOOK = "Cannot read properties of undefined (reading 'schema')"
+# And anywidget this, of a model whose code took more than two seconds, as on one core some of these
+# take: figures bear it (tests/browser/test_busy_page.py).
+LATE = "[anywidget] Failed to initialize model."
+
 RUN_ALL = """async () => {
   const app = window.jupyterapp, widget = app.shell.currentWidget;
   await widget.context.ready;
@@ -80,7 +88,7 @@ def run_all(page: Any, server: Server, notebook: str, panels: int) -> None:
     if server.front is not FRONTS["voila"]:
         page.wait_for_function(OPENED, timeout=60_000)
         page.evaluate(RUN_ALL)
-    page.wait_for_function(f"() => {PANELS}.length === {panels}", timeout=60_000)
+    page.wait_for_function(f"() => {PANELS}.length === {panels}", timeout=180_000)
 
 
 def stands(page: Any, panel: int, condition: str, seconds: float = 60) -> dict[str, Any]:
@@ -112,7 +120,8 @@ def watched(server: Server) -> Iterator[Any]:
         page.on("console", heard)
         yield page
         assert page.evaluate(ERRORS) == []
-        assert [*page.problems, *said] == []
+        own = {LATE, NOTEBOOK} if server.front is FRONTS["notebook"] else {LATE}
+        assert [*(problem for problem in page.problems if problem not in own), *said] == []
     assert "Traceback" not in server.log.read_text()
 
 

@@ -79,7 +79,7 @@ async def test_run_and_wait():
 @in_loop
 async def test_the_last_drawing_comes_before_the_last_words():
     panel, order = Counting(), []
-    panel.figures["count"].observe(lambda _: order.append("drawn"), "spec")
+    panel.figures["count"].state.observe(lambda _: order.append("drawn"), "spec")
     panel.say = order.append
     panel.run.observe(lambda _: order.append("run again"), "disabled")
     panel.run.click()
