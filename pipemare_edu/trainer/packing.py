@@ -7,6 +7,7 @@ payload the tensors' own bytes, each from a multiple of 64
 
 from __future__ import annotations
 
+import struct
 from typing import NamedTuple
 
 import torch
@@ -23,6 +24,7 @@ _DTYPES = [
     torch.int16, torch.int8, torch.uint8, torch.bool, torch.complex64, torch.complex128,
 ]  # fmt: skip
 _NONE = -1
+_FORM = struct.Struct(f"={_NUMBERS}q")
 
 
 class Header(NamedTuple):
@@ -55,14 +57,14 @@ def pack(kind: str, index: int, value: Value) -> tuple[Tensor, list[Tensor], int
             "between these stages"
         )
     numbers[3] = size
-    head = torch.zeros(_NUMBERS, dtype=torch.int64)
-    head[: len(numbers)] = torch.tensor(numbers)
-    return head.view(torch.uint8), pieces, size
+    head = bytearray(HEADER)
+    struct.pack_into(f"={len(numbers)}q", head, 0, *numbers)
+    return torch.frombuffer(head, dtype=torch.uint8), pieces, size
 
 
 def read_header(buffer: Tensor) -> Header:
     """The header at the start of `buffer`; PipelineError if there is none."""
-    numbers = buffer[:HEADER].cpu().view(torch.int64).tolist()
+    numbers = _FORM.unpack(buffer[:HEADER].cpu().numpy())
     if numbers[0] != MAGIC:
         raise PipelineError("a message without a header arrived: the two ends disagree")
     kind, index, payload, is_tuple, count = numbers[1:6]

@@ -143,9 +143,19 @@ class Workers:
             member.send(job(self.fit, self.placement, rank).encode())
 
     def _send_ahead(self) -> None:
-        """Read and send minibatches until enough are under way."""
-        feed = self._feed
-        while self._sent < self.fit.last and self._sent - self._begun < self._room:
+        """Read and send minibatches until enough are under way.
+
+        Many at a time, because every message wakes a worker, but for no longer than a look at
+        whether the run is asked to stop may take.
+        """
+        feed, until = self._feed, perf_counter() + LOOK_SECONDS
+        if self._sent - self._begun > self._room // 2:
+            return
+        while (
+            self._sent < self.fit.last
+            and self._sent - self._begun < self._room
+            and perf_counter() < until
+        ):
             n = feed.microbatches
             own = range(self._sent * n, (self._sent + 1) * n)
             feed.ready(own[-1], True, True)

@@ -168,9 +168,9 @@ lessons.draw(pair.figures["speedup"].shown, TWO)
 #
 # ## Where is the time?
 #
-# A worker that does not compute either has a message on its way to it, or waits for a neighbour
-# that has not sent it yet. All workers are on one clock, so the trace can tell these apart:
-# `run.waiting` has the seconds for each stage.
+# A worker that does not compute either has a message on its way to it (transfer), or waits for a
+# neighbour that has not sent it yet. All workers are on one clock, so the trace can tell these
+# apart: `run.waiting` has the seconds for each stage.
 
 # %%
 print(f"stage 1 waits: measured {both.workers.waiting[0].wait:.2f} s of the run")
