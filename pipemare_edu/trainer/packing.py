@@ -64,7 +64,7 @@ def pack(kind: str, index: int, value: Value) -> tuple[Tensor, list[Tensor], int
 
 def read_header(buffer: Tensor) -> Header:
     """The header at the start of `buffer`; PipelineError if there is none."""
-    numbers = _FORM.unpack(buffer[:HEADER].cpu().numpy())
+    numbers = _FORM.unpack(buffer[:HEADER].cpu().numpy().data)
     if numbers[0] != MAGIC:
         raise PipelineError("a message without a header arrived: the two ends disagree")
     kind, index, payload, is_tuple, count = numbers[1:6]
