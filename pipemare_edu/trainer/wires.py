@@ -168,8 +168,8 @@ class Incoming:
             if header.kind == _END:
                 ends += 1
                 continue
-            self._arrived(header, unpack(header, payload))  # first: somebody may wait for it
             self._post(header.payload)
+            self._arrived(header, unpack(header, payload))
 
 
 class Wires(Links):
