@@ -116,9 +116,9 @@ def test_every_control_of_the_race_is_used():
         "digits", "pipemare-t1", stages=4, microbatches=2, steps=9, rate=0.05, eval_every=9
     )
     assert [v for _, v in r.losses] == pytest.approx(run.losses, rel=1e-3)
-    before = panel.figures["race"].spec
+    before = panel.figures["race"].state.spec
     panel.views["show"].value = "score"
-    assert panel.figures["race"].spec != before
+    assert panel.figures["race"].state.spec != before
 
 
 def test_shipped_runs_are_shown_and_nothing_is_trained(monkeypatch):
@@ -209,9 +209,9 @@ def test_every_control_of_the_rates_redraws_at_once(name):
     start = {"microbatches": 2}  # so that the guard matters
     panel = StageRates(**start)
     assert set(panel.controls) == set(CHANGES)
-    before = panel.figures["rates"].spec
+    before = panel.figures["rates"].state.spec
     panel.controls[name].value = CHANGES[name]
-    assert panel.figures["rates"].spec != before
+    assert panel.figures["rates"].state.spec != before
     plain = stage_rates(**start | {name: CHANGES[name]}, train=False)
     for key, figure in plain.figures.items():
         assert figure.to_json() == panel.figures[key].shown.to_json()
@@ -266,9 +266,9 @@ def test_an_unknown_base_is_refused():
 
 def test_annealing_follows_k_and_trains_with_it():
     panel = Annealing(annealing=25)
-    before = panel.figures["rates"].spec
+    before = panel.figures["rates"].state.spec
     panel.set(annealing=30, seeds=2)
-    assert panel.figures["rates"].spec != before
+    assert panel.figures["rates"].state.spec != before
     assert clicked(panel) == "done"
     assert [r.method for r in panel.result()] == ["K = 30"] * 2
     assert "K = 30: 2 of 2 runs diverged" in panel.status.value

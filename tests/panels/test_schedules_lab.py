@@ -39,10 +39,10 @@ CHANGES = [
 @pytest.mark.parametrize(("name", "value", "given"), CHANGES)
 def test_every_control_redraws_at_once_what_the_plain_call_gives(name, value, given):
     panel = ScheduleLab()
-    before = panel.figures["counted"].spec
+    before = panel.figures["counted"].state.spec
     panel.controls[name].value = value
     plain = schedule_lab(**given, steps=0)
-    assert panel.figures["counted"].spec != before
+    assert panel.figures["counted"].state.spec != before
     for key, figure in plain.figures.items():
         assert panel.figures[key].shown.to_json() == figure.to_json()
     assert f"idle {100 * panel.now.timeline.idle:.1f} %" in panel.status.value
@@ -50,9 +50,9 @@ def test_every_control_redraws_at_once_what_the_plain_call_gives(name, value, gi
 
 def test_how_slow_the_slow_stage_is_and_the_strip():
     panel = ScheduleLab(slow=2)
-    before = panel.figures["counted"].spec
+    before = panel.figures["counted"].state.spec
     panel.controls["slower"].value = 3.0
-    assert panel.figures["counted"].spec != before
+    assert panel.figures["counted"].state.spec != before
     panel.views["memory"].value = "total"
     plain = schedule_lab(slow=2, slower=3.0, memory="total", steps=0)
     assert panel.figures["counted"].shown.to_json() == plain["counted"].to_json()
@@ -152,9 +152,9 @@ def test_cancel_keeps_what_was_measured():
         panel.run.click()
         while panel.measured is None:
             await asyncio.sleep(0.01)
-        drawn = panel.figures["measured"].spec
+        drawn = panel.figures["measured"].state.spec
         async with asyncio.timeout(20):
-            while panel.figures["measured"].spec == drawn:
+            while panel.figures["measured"].state.spec == drawn:
                 await asyncio.sleep(0.01)
         panel.controls["microbatches"].value = 9  # follows while it measures
         panel.cancel.click()

@@ -45,11 +45,11 @@ async def test_roots_runs_the_trainer_on_the_line():
 @in_loop
 async def test_roots_follow_every_slider():
     panel = Roots()
-    seen = {panel.figures["roots"].spec}
+    seen = {panel.figures["roots"].state.spec}
     for name, value in {"rate": 0.31, "tau": 7, "momentum": 0.5}.items():
         assert name in panel.controls
         panel.controls[name].value = value
-        seen.add(panel.figures["roots"].spec)
+        seen.add(panel.figures["roots"].state.spec)
     assert len(seen) == 4 and set(panel.controls) == {"rate", "tau", "momentum"}
     assert "Rate 0.31, delay 7, momentum 0.5" in panel.figures["roots"].alt
     await ran(panel)
@@ -98,10 +98,10 @@ async def test_the_map_runs_both_sides_of_the_edge():
 @in_loop
 async def test_the_map_follows_every_switch():
     panel = StabilityMap()
-    seen = {panel.figures["map"].spec}
+    seen = {panel.figures["map"].state.spec}
     for name, value in {"momentum": 0.9, "noise": "on"}.items():
         panel.controls[name].value = value
-        seen.add(panel.figures["map"].spec)
+        seen.add(panel.figures["map"].state.spec)
     assert len(seen) == 3 and set(panel.controls) == {"momentum", "noise"}
     assert "momentum 0.9" in panel.figures["map"].alt and "wanders" in panel.figures["map"].alt
 
