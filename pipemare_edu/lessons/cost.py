@@ -72,7 +72,10 @@ class Watch:
     def _run(self) -> None:
         while not self._over.wait(BETWEEN):
             alive = set(psutil.Process().children(recursive=True)) - self._before
-            held = {process: Held.by(process.pid) for process in alive}
+            # Twice, and the less counts: while a worker ends, what it shared is read from it and,
+            # a moment later, from those that hold it now.
+            readings = [{process: Held.by(process.pid) for process in alive} for _ in range(2)]
+            held = min(readings, key=lambda reading: together(list(reading.values())))
             total = together(list(held.values()))
             self.peak, self.processes = max(self.peak, total), max(self.processes, len(alive))
             for process in alive - self._limited:
