@@ -38,6 +38,7 @@ class Factors(NamedTuple):
         return f"{self.reached} of {self.runs} runs arrive"
 
 
+WRITTEN = 0.36  # the share of the width that an equation takes beside its diamond
 PARTS = (
     ("utilization", "#009E73", ""),
     ("steps", "#D55E00", "/"),
@@ -148,9 +149,6 @@ def _range(known: Iterable[Factors]) -> list[float]:
     low, high = math.log10(min([0.5, *values])) - 0.1, math.log10(max([2.0, *values])) + 0.1
     last = math.log10(max([1.0, *(f.time for f in known)]))
     return [low, max(high, low + (last - low) / (1 - WRITTEN))]
-
-
-WRITTEN = 0.36
 
 
 def _message(found: Mapping[str, Factors | None], baseline: str) -> str:

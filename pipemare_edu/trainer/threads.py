@@ -18,13 +18,21 @@ def giving_way() -> Iterator[None]:
     parent's policy, and one of SCHED_BATCH waits for a free core or the end of a slice.
     """
     usual = getattr(os, "SCHED_OTHER", None)
-    if usual is None or os.sched_getscheduler(0) != usual:
+    if usual is None or _policy() != usual:
         yield
         return
-    with suppress(PermissionError):  # some containers forbid it; it is only slower then
+    with suppress(OSError):  # some containers forbid it; it is only slower then
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     try:
         yield
     finally:
-        with suppress(PermissionError):
+        with suppress(OSError):
             os.sched_setscheduler(0, usual, os.sched_param(0))
+
+
+def _policy() -> int | None:
+    """This thread's; None where the system has none to tell."""
+    try:
+        return os.sched_getscheduler(0)
+    except OSError:
+        return None
