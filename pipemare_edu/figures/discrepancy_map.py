@@ -26,12 +26,17 @@ class Reads(NamedTuple):
     tau_bkwd: int = 0
     t2: float | str = 0.0
 
-    def at(self, tau_fwd: int, with_t2: bool = True) -> Quadratic:
+    def at(self, tau_fwd: int) -> Quadratic:
         """The case at one delay.  Without a gap there is nothing to correct."""
         gap, g = tau_fwd - self.tau_bkwd, None
-        if with_t2 and self.t2 and gap:
+        if self.t2 and gap:
             g = gamma_star(gap) if isinstance(self.t2, str) else gamma(self.t2, gap)
         return Quadratic(tau_fwd, self.tau_bkwd, discrepancy=self.discrepancy, gamma=g)
+
+    @property
+    def bare(self) -> Reads:
+        """The same without T2."""
+        return self._replace(t2=0.0)
 
     @property
     def delays(self) -> np.ndarray:
@@ -68,9 +73,9 @@ def discrepancy_map(
 
 
 @lru_cache(maxsize=64)
-def edge_of(reads: Reads, with_t2: bool = True) -> np.ndarray:
+def edge_of(reads: Reads) -> np.ndarray:
     """The smallest unstable rate times curvature at each of reads.delays."""
-    return np.array([threshold(reads.at(t, with_t2)) for t in reads.delays.tolist()])
+    return np.array([threshold(reads.at(t)) for t in reads.delays.tolist()])
 
 
 @lru_cache(maxsize=64)
@@ -94,7 +99,7 @@ def _edges(reads: Reads) -> Iterator[go.Scatter]:
     taus = np.linspace(0, LONGEST, 81)
     yield _line(np.array([lemma1(t) for t in taus]), taus, "delay alone: Lemma 1", GREY, "dot")
     name = f"with Δ = {reads.discrepancy:g}"
-    yield _line(edge_of(reads, with_t2=False), reads.delays, name, COLOURS[1], "solid")
+    yield _line(edge_of(reads.bare), reads.delays, name, COLOURS[1], "solid")
     if reads.t2:
         yield _line(edge_of(reads), reads.delays, f"{name} and T2", COLOURS[2], "dash")
 
@@ -122,14 +127,14 @@ def _layout() -> dict[str, Any]:
     return layout
 
 
-def edge_at(reads: Reads, with_t2: bool = True) -> float:
+def edge_at(reads: Reads) -> float:
     """The edge at the delay that words speak of."""
-    return float(edge_of(reads, with_t2)[list(reads.delays).index(READ_OUT)])
+    return float(edge_of(reads)[list(reads.delays).index(READ_OUT)])
 
 
 def message(reads: Reads) -> str:
     """The edges at the delay READ_OUT, in words."""
-    bare = f"rates from {number(edge_at(reads, with_t2=False))} on are unstable"
+    bare = f"rates from {number(edge_at(reads.bare))} on are unstable"
     said = f"Delay {READ_OUT}, Δ = {reads.discrepancy:g}: {bare}"
     return f"{said}; with T2, from {number(edge_at(reads))}" if reads.t2 else said
 
@@ -146,7 +151,7 @@ def _words(reads: Reads, marks: Sequence[Mark]) -> str:
         f"right, and forward delays of {reads.tau_bkwd} to {LONGEST} steps upwards; backward delay "
         f"{reads.tau_bkwd}, Δ = {reads.discrepancy:g}. At delay {READ_OUT} the edge of stability "
         f"lies at {number(lemma1(READ_OUT))} for the delay alone and at "
-        f"{edge_at(reads, with_t2=False):.6f} with Δ."
+        f"{edge_at(reads.bare):.6f} with Δ."
     )
     if reads.t2:
         kind = "gamma*" if isinstance(reads.t2, str) else f"D = {number(reads.t2)}"

@@ -83,12 +83,13 @@ class Quadratic:
             q = np.pad(np.convolve(z_minus_1, [1, -self.momentum]), (0, self.tau_fwd - 1))
             return q, np.pad([self.curvature], (self.tau_fwd + 1, 0))
         factor = np.array([1.0] if self.gamma is None else [1.0, -self.gamma])  # T2's is z - g
-        q = np.pad(np.convolve(z_minus_1, factor), (0, self.tau_fwd))
+        q = np.append(np.convolve(z_minus_1, factor), np.zeros(self.tau_fwd))
         r = np.zeros_like(q)
         for sensitivity, delay in self.reads():
             k = self.tau_fwd - delay  # c z^k, and with T2 c z^k [ (z-g) - k (1-g) (z-1) ]
             term = factor if self.gamma is None else factor - k * (1 - self.gamma) * z_minus_1
-            r += sensitivity * np.pad(term, (len(q) - len(term) - k, k))
+            end = len(q) - k
+            r[end - len(term) : end] += sensitivity * term
         return q, r
 
     def polynomial(self, step_size: float) -> Floats:

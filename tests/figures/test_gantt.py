@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
+from effort import QUICK, calls
 
 from pipemare_edu.figures import describe, gantt
 from pipemare_edu.plan.clock import Event, simulate
@@ -122,15 +121,8 @@ def test_measured_times_are_labelled_so():
 def test_hundreds_of_operations_take_milliseconds_and_tens_of_kilobytes():
     timeline = simulate(schedule("lockstep", 8, 2, 12))
     assert 450 < sum(map(len, timeline.events)) < 550
-
-    def once():
-        start = time.process_time()
-        spec = gantt(timeline).to_json()
-        return time.process_time() - start, len(spec)
-
-    seconds, sizes = zip(*(once() for _ in range(5)), strict=True)
-    assert min(seconds) < 0.05
-    assert max(sizes) < 60_000
+    assert len(gantt(timeline).to_json()) < 60_000
+    assert calls(lambda: gantt(timeline).to_json()) < QUICK
 
 
 def test_no_events_is_an_error():

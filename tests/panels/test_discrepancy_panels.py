@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import importlib
 import math
-import time
 
 import pytest
+from effort import QUICK, calls
 from ipywidgets.widgets import widget as registry
 
 from pipemare_edu.figures import describe
@@ -117,14 +117,10 @@ def test_every_control_of_the_map_redraws_at_once_and_drops_marks_of_another_cas
     assert set(panel.controls) == {"t2", "discrepancy", "tau_bkwd"}
 
 
-def test_the_map_follows_a_slider_within_50_ms():
-    panel = DiscrepancyMap(t2="theory")
-    seconds = []
-    for delta in (1.0, 2.0, 3.0, 4.0, 6.0, 7.0):
-        start = time.process_time()
-        panel.controls["discrepancy"].value = delta
-        seconds.append(time.process_time() - start)
-    assert min(seconds) < 0.05
+def test_the_map_follows_a_slider():
+    slider = DiscrepancyMap(t2="theory").controls["discrepancy"]
+    for delta in (1.0, 2.0, 7.0):  # half of its time is spent in few calls, for roots
+        assert calls(lambda d=delta: slider.set_trait("value", d)) < QUICK / 5
 
 
 @pytest.mark.parametrize("tau_bkwd", [0, 8])
@@ -214,15 +210,11 @@ def test_sliders_redraw_what_the_plain_call_gives():
     assert panel.result().run.config["seed"] == 3
 
 
-def test_a_slider_is_followed_within_50_ms():
+def test_a_slider_is_followed():
     panel = Velocity(steps=100)
     run(panel)
-    seconds = []
-    for decay in (0.1, 0.2, 0.3, 0.4):
-        start = time.process_time()
-        panel.views["decay"].value = decay
-        seconds.append(time.process_time() - start)
-    assert min(seconds) < 0.05
+    for decay in (0.1, 0.2, 0.4):
+        assert calls(lambda d=decay: panel.views["decay"].set_trait("value", d)) < QUICK
     assert not panel.reached()
     panel.views["decay"].value = 0.14
     assert panel.reached()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import plotly
+import plotly.graph_objects as go
 import pytest
 from axes import bare
 from browser.server import new_page
@@ -34,6 +35,11 @@ def figures() -> Iterator[dict[str, Figure]]:
 
 def test_every_axis_has_its_place(figures: dict[str, Figure]) -> None:
     assert {name: bare(shown) for name, shown in figures.items() if bare(shown)} == {}
+
+
+def test_plotly_knows_every_property(figures: dict[str, Figure]) -> None:
+    for shown in figures.values():  # style.figure does not look
+        go.Figure(shown.to_dict())
 
 
 def test_plotly_does_not_complain(figures: dict[str, Figure]) -> None:

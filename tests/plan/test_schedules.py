@@ -147,7 +147,7 @@ def test_evaluations_stand_right_after_their_update():
 
 def test_plan_needs_no_torch_and_imports_quickly():
     code = (
-        "import sys, time\nt = time.process_time()\nimport pipemare_edu as pm\n"
+        "import sys, time, numpy\nt = time.process_time()\nimport pipemare_edu as pm\n"
         "pm.simulate(pm.schedule('lockstep', 4)), pm.parse('F0')\n"
         "import pipemare_edu.plan.theory, pipemare_edu.plan.split, pipemare_edu.plan.ledger\n"
         "print('torch' in sys.modules, time.process_time() - t)\n"
@@ -158,4 +158,4 @@ def test_plan_needs_no_torch_and_imports_quickly():
     ]
     loaded = [r.stdout.split()[0] for r in runs]
     assert loaded == ["False"] * 3
-    assert min(float(r.stdout.split()[1]) for r in runs) < 0.3
+    assert min(float(r.stdout.split()[1]) for r in runs) < 0.15  # numpy takes as much again
