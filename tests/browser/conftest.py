@@ -1,19 +1,24 @@
-"""A JupyterLab of its own for each of these tests, and a page that shows it."""
+"""One JupyterLab for these tests, and a page for each that shows it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from browser.server import Server, new_page, serving
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Server]:
-    with serving(tmp_path) as server:
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("lab")) as server:
         yield server
+
+
+@pytest.fixture
+def lab(server: Server) -> Iterator[Server]:
+    yield server
+    server.end_kernels()
 
 
 @pytest.fixture

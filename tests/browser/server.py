@@ -95,13 +95,23 @@ class Server:
     def url(self, notebook: str) -> str:
         return f"{self.base}{self.front.page.format(notebook)}?token={self.token}&reset"
 
+    def asked(self, path: str, method: str = "GET", seconds: float = 2.0) -> bytes:
+        """What it answers to a request.  OSError without an answer in time."""
+        asked = urllib.request.Request(f"{self.base}{path}?token={self.token}", method=method)
+        with urllib.request.urlopen(asked, timeout=seconds) as answer:
+            return answer.read()
+
+    def end_kernels(self) -> None:
+        """Kernels and the notebooks that are open in them."""
+        for session in json.loads(self.asked("/api/sessions")):
+            self.asked(f"/api/sessions/{session['id']}", "DELETE", seconds=15.0)
+
     def wait(self, seconds: float = 60.0) -> None:
         """Until it answers."""
         until = time.monotonic() + seconds
-        alive = f"{self.base}{self.front.alive}?token={self.token}"
         while time.monotonic() < until and self.process.poll() is None:
             try:
-                urllib.request.urlopen(alive, timeout=2).read()
+                self.asked(self.front.alive)
                 return
             except OSError:
                 time.sleep(0.1)

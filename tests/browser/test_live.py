@@ -35,7 +35,8 @@ ERRORS = """() => window.jupyterapp.shell.currentWidget.content.widgets
 POINTS = """() => {
   const plot = document.querySelector('.pipemare-figure .js-plotly-plot');
   const lines = (plot?.calcdata ?? []).filter(
-    c => c[0].trace.xaxis !== 'x2' && c[0].trace.hoverinfo !== 'skip');  // no empty axes' place
+    // A curve without points yet counts as one to Plotly, and so does what holds an empty axis.
+    c => c[0].trace.x.length && c[0].trace.xaxis !== 'x2' && c[0].trace.hoverinfo !== 'skip');
   return [lines.length, lines.reduce((n, c) => n + c.length, 0)];
 }"""
 # Click a button as soon as it can be, and wait until a condition holds: milliseconds.
