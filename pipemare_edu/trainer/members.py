@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
@@ -45,16 +45,18 @@ class Member:
     """One worker process, hosting `stages`; it waits for a job.
 
     folder   where the workers' rendezvous file is
+    cores    that it keeps to; any if there are none
     reports  the pipe from it
     last     the last event that it reported
     """
 
-    def __init__(self, rank: int, stages: range, folder: str) -> None:
+    def __init__(self, rank: int, stages: range, folder: str, cores: Collection[int]) -> None:
         self.rank, self.stages = rank, stages
         self.last: Event | None = None
         orders, self._orders = multiprocessing.Pipe(duplex=False)
         self.reports, reports = multiprocessing.Pipe(duplex=False)
-        self._process = _context().Process(target=main, args=(orders, reports, folder), daemon=True)
+        arguments = orders, reports, folder, cores
+        self._process = _context().Process(target=main, args=arguments, daemon=True)
         with _nameless_main():
             self._process.start()
         orders.close()

@@ -15,6 +15,7 @@ import sys
 import threading
 import traceback
 import warnings
+from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
@@ -36,6 +37,7 @@ from .job import Job
 from .memory import counted
 from .packing import from_bytes
 from .randomness import Sandbox
+from .threads import keep_to
 from .wires import NEVER, Arrivals, Wires
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
@@ -43,8 +45,13 @@ REPORT_SECONDS, REPORT_EVENTS = 0.05, 64  # a report goes out after either
 STARTING = "starting"  # where a worker is before its first operation
 
 
-def main(orders: Connection, reports: Connection, folder: str) -> None:
-    """The worker's process, from its first line to its last.  folder: of the rendezvous file."""
+def main(orders: Connection, reports: Connection, folder: str, cores: Collection[int]) -> None:
+    """The worker's process, from its first line to its last.
+
+    folder  of the rendezvous file
+    cores   that it keeps to
+    """
+    keep_to(cores)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Jupyter interrupts the whole process group
     os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK)
     torch.set_num_threads(1)  # the bits of a product depend on the thread count

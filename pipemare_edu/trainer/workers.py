@@ -26,6 +26,7 @@ from .members import Member
 from .memory import counted
 from .packing import to_bytes
 from .placement import START_SECONDS, Placement
+from .threads import share
 from .worker import STARTING
 
 AHEAD = 32  # minibatches sent before the first stage starts them ...
@@ -137,8 +138,10 @@ class Workers:
 
     def _start(self) -> None:
         self._folder = tempfile.mkdtemp(prefix="pipemare_edu-")
-        for rank in range(self.placement.workers):
-            member = Member(rank, self.placement.hosted(rank), self._folder)
+        place, count = self.placement, self.placement.workers
+        for rank in range(count):
+            cores = share(rank, count) if place.devices[rank] == "cpu" else ()
+            member = Member(rank, place.hosted(rank), self._folder, cores)
             self._members.append(member)
             member.send(job(self.fit, self.placement, rank).encode())
 

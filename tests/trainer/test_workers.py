@@ -76,6 +76,29 @@ def same(a, b):
     assert a.keys() == b.keys()
 
 
+class Placed(nn.Linear):
+    """Notes on which cores it may run."""
+
+    def __init__(self):
+        super().__init__(6, 6)
+        self.register_buffer("cores", torch.zeros(256))
+
+    def forward(self, x):
+        self.cores[list(os.sched_getaffinity(0))] = 1
+        return super().forward(x)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="needs Linux")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_keep_to_cores_of_their_own(workers):
+    layers, usable = [Placed(), Placed()], os.sched_getaffinity(0)
+    x = torch.ones(4, 6)
+    pm.Trainer(layers, nn.functional.mse_loss, sgd, stages=2, workers=workers).fit([(x, x)], 2)
+    first, last = (set(layer.cores.nonzero().flatten().tolist()) for layer in layers)
+    assert first | last == usable
+    assert not first & last if workers == 2 <= len(usable) else first == last
+
+
 @pytest.mark.parametrize("optimizer", [sgd, adam, nadam])
 @pytest.mark.parametrize("name", METHODS)
 def test_every_engine_gives_the_same_bits(name, optimizer):
