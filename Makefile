@@ -49,7 +49,7 @@ test: lint
 	@rm -rf $(REPORTS)
 	$(PY) -m pytest $(TWICE) -m "not alone and not matrix" --junitxml=$(REPORTS)/tests.xml tests
 	$(PY) -m pytest -m alone --junitxml=$(REPORTS)/alone.xml tests
-	$(QUIETLY) $(PY) -m pytest $(TWICE) --nbval-lax $(NBVAL) \
+	$(QUIETLY) $(PY) -m pytest $(TWICE) -p tests.priced --nbval-lax $(NBVAL) \
 	    --junitxml=$(REPORTS)/notebooks.xml notebooks/*.ipynb
 	$(QUIETLY) PIPEMARE_EDU_STRICT=1 $(PY) -m pytest $(TWICE) $(STRICT) $(NBVAL) \
 	    --junitxml=$(REPORTS)/solutions.xml notebooks/solutions/*.ipynb

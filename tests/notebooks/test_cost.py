@@ -1,4 +1,7 @@
-"""What running a notebook takes in the binder profile on one core, under a limit that is real."""
+"""What running a notebook takes in the binder profile on one core, under a limit that is real.
+
+`make test` measures every lesson where it runs them under nbval (tests/priced.py).
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,6 @@ if not os.path.exists("/proc/self/smaps_rollup"):
 
 from pipemare_edu.lessons import cost
 
-SECONDS, MEAN_SECONDS = 90, 25
-BYTES, WITH_WORKERS = 700_000_000, 800_000_000  # two workers and their server stand beside a kernel
 MB = 1 << 20
 CHILDREN = """\
 import sys, time
@@ -32,26 +33,6 @@ time.sleep(2)
 [child.communicate(b"go") for child in children]
 print(sorted(child.returncode for child in children))
 """
-
-
-@pytest.fixture(scope="module")
-def costs() -> dict[str, cost.Cost]:
-    return {lesson: cost.measure(lesson) for lesson in lessons()}
-
-
-def test_every_lesson_is_cheap(
-    costs: dict[str, cost.Cost], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with capsys.disabled():
-        for lesson, found in costs.items():
-            print(f"\n{cost.row(lesson, found)}", end="")
-    for lesson, found in costs.items():
-        assert found.seconds < SECONDS, lesson
-        assert found.peak < (BYTES if found.processes == 1 else WITH_WORKERS), lesson
-
-
-def test_the_mean_lesson_is_short(costs: dict[str, cost.Cost]) -> None:
-    assert sum(found.seconds for found in costs.values()) / len(costs) < MEAN_SECONDS
 
 
 def book(source: str) -> nbformat.NotebookNode:
