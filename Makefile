@@ -11,6 +11,7 @@ REPORTS := build/reports
 NBVAL := --nbval-current-env --nbval-cell-timeout=120
 STRICT := --nbval --nbval-sanitize-with=tests/notebooks/sanitize.cfg
 TWICE := -n 2 --dist loadfile
+ONE_THREAD := OMP_NUM_THREADS=1
 MATRIX := build/matrix
 QUIETLY := PIPEMARE_EDU_PROFILE=ci PLOTLY_RENDERER=plotly_mimetype
 
@@ -47,7 +48,7 @@ lint: $(STAMP)
 
 test: lint
 	@rm -rf $(REPORTS)
-	$(PY) -m pytest $(TWICE) -m "not alone and not matrix" --junitxml=$(REPORTS)/tests.xml tests
+	$(ONE_THREAD) $(PY) -m pytest $(TWICE) -m "not alone and not matrix" --junitxml=$(REPORTS)/tests.xml tests
 	$(PY) -m pytest -m alone --junitxml=$(REPORTS)/alone.xml tests
 	$(QUIETLY) $(PY) -m pytest $(TWICE) -p tests.priced --nbval-lax $(NBVAL) \
 	    --junitxml=$(REPORTS)/notebooks.xml notebooks/*.ipynb

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector
 
+from ..trainer.threads import one_thread
+
 MOST = 500  # products
 
 
@@ -21,6 +23,7 @@ class Steepest:
     vector: Tensor
 
 
+@one_thread()
 def steepest(
     loss: Callable[[], Tensor],
     parameters: Sequence[nn.Parameter],

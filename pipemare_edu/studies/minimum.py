@@ -21,6 +21,7 @@ from .. import tasks
 from ..models.mlp import mlp, residual_mlp
 from ..tasks.task import take
 from ..trainer.registry import unknown
+from ..trainer.threads import one_thread
 
 SAMPLES = 50
 ROUGH, CHUNK, POLISH = 400, 20, 12  # steps of L-BFGS, in chunks, and of Gauss-Newton at most
@@ -112,7 +113,9 @@ class Descent:
             return value
 
         for _ in range(ROUGH // CHUNK):
-            yield optimizer.step(loss).item()
+            with one_thread():
+                value = optimizer.step(loss).item()
+            yield value
         optimizer.zero_grad()
         for _ in range(POLISH):
             errors = _to_where_linear_errors_vanish(self.layers, self.data)
@@ -140,6 +143,7 @@ def copied(layers: Sequence[nn.Module]) -> list[nn.Module]:
     return [copy.deepcopy(layer) for layer in layers]
 
 
+@one_thread()
 def jacobian(layers: Sequence[nn.Module], data: Batch) -> tuple[Tensor, list[Tensor]]:
     """(errors (samples,), for each parameter the errors' derivatives (samples, numbers in it))."""
     errors = (forward(layers, data[0]) - data[1]).flatten()
@@ -148,6 +152,7 @@ def jacobian(layers: Sequence[nn.Module], data: Batch) -> tuple[Tensor, list[Ten
     return errors.detach(), [row.flatten(1) for row in rows]
 
 
+@one_thread()
 def _to_where_linear_errors_vanish(layers: Sequence[nn.Module], data: Batch) -> Tensor:
     """Take the shortest step to where the linearized network has no error; returns the errors
     before it."""

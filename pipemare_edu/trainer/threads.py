@@ -7,6 +7,8 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 
+import torch
+
 
 def share(worker: int, workers: int) -> set[int]:
     """The cores that one of so many workers keeps to: its part of those that this process may use;
@@ -49,6 +51,18 @@ def giving_way() -> Iterator[None]:
     finally:
         with suppress(OSError):
             os.sched_setscheduler(0, usual, os.sched_param(0))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One intra-op thread of torch inside: the bits of a product depend on how many there are, and
+    beside other work small products take three times as long on two."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _policy() -> int | None:

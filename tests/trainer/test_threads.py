@@ -4,8 +4,9 @@ import os
 import threading
 
 import pytest
+import torch
 
-from pipemare_edu.trainer.threads import giving_way, keep_to, share
+from pipemare_edu.trainer.threads import giving_way, keep_to, one_thread, share
 
 
 def policy_of_a_new_thread() -> int:
@@ -92,3 +93,15 @@ def test_a_container_that_forbids_it_changes_nothing(monkeypatch):
 
     monkeypatch.setattr(os, "sched_setaffinity", refused)
     keep_to({0})
+
+
+def test_the_callers_threads_come_back():
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with pytest.raises(ZeroDivisionError), one_thread():
+            assert torch.get_num_threads() == 1
+            raise ZeroDivisionError
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
