@@ -10,10 +10,11 @@ STAMP := .venv/installed
 REPORTS := build/reports
 NBVAL := --nbval-current-env --nbval-cell-timeout=120
 STRICT := --nbval --nbval-sanitize-with=tests/notebooks/sanitize.cfg
+# Two at a time, each on one thread: two threads each would wait for one another.
+BESIDE := OMP_NUM_THREADS=1
 TWICE := -n 2 --dist loadfile
-ONE_THREAD := OMP_NUM_THREADS=1
 MATRIX := build/matrix
-QUIETLY := PIPEMARE_EDU_PROFILE=ci PLOTLY_RENDERER=plotly_mimetype
+QUIETLY := $(BESIDE) PIPEMARE_EDU_PROFILE=ci PLOTLY_RENDERER=plotly_mimetype
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -48,7 +49,7 @@ lint: $(STAMP)
 
 test: lint
 	@rm -rf $(REPORTS)
-	$(ONE_THREAD) $(PY) -m pytest $(TWICE) -m "not alone and not matrix" --junitxml=$(REPORTS)/tests.xml tests
+	$(BESIDE) $(PY) -m pytest $(TWICE) -m "not alone and not matrix" --junitxml=$(REPORTS)/tests.xml tests
 	$(PY) -m pytest -m alone --junitxml=$(REPORTS)/alone.xml tests
 	$(QUIETLY) $(PY) -m pytest $(TWICE) -p tests.priced --nbval-lax $(NBVAL) \
 	    --junitxml=$(REPORTS)/notebooks.xml notebooks/*.ipynb

@@ -26,7 +26,7 @@ ALONE = {
 }
 
 
-FIRST = "test_synchronous.py"  # the longest file, which would else be the last one running
+FIRST = "test_wires.py"  # the longest file, which would else be the last one running
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
