@@ -39,6 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
 
 
 class Parser(argparse.ArgumentParser):
@@ -109,7 +112,11 @@ def _add_engine(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--device", default="auto", help="auto, cpu or cuda")
     command.add_argument(
-        "--timeout", type=float, default=60, metavar="SECONDS", help="of a worker's silence (60)"
+        "--timeout",
+        type=float,
+        default=60,
+        metavar="SECONDS",
+        help="of a worker's silence (60); while workers start, 60 at least",
     )
     command.add_argument(
         "--save-every", type=_count, default=0, metavar="STEPS", help="drain and write --checkpoint"
@@ -199,7 +206,7 @@ def train(args: argparse.Namespace, _: list[str]) -> int:
         run.save_trace(args.trace)
     if args.json:
         _print_json("train", args, [record(run, name, args.seed)])
-    return 0
+    return int(run.status == "failed")
 
 
 def _print_run(run: Run) -> None:
@@ -218,7 +225,11 @@ def _print_run(run: Run) -> None:
 
 
 def _check_folder(option: str, path: str | None) -> None:
+    from .trainer.files import refuse_other_than_file
+
     folder = os.path.dirname(os.path.abspath(path or "."))
+    if path:
+        refuse_other_than_file(path)
     if path and not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
         raise ValueError(f"--{option} {path}: that folder is not there, or not to be written")
 

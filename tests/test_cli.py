@@ -111,6 +111,13 @@ MORE = {
     "no command": ("", "command"),
     "unknown command": ("trian digits", "trian"),
     "rounds 0": ("bench engine --rounds 0", "'0'.*whole number"),
+    "a folder as a file": ("train digits --steps 2 --save .", r"\. is a folder"),
+    "a folder for the trace": ("train digits --steps 2 --trace .", "is a folder"),
+    "a device as a file": ("train digits --steps 2 --save /dev/null", "/dev/null is a device"),
+    "a folder as a checkpoint": (
+        "train digits --save-every 5 --checkpoint . --steps 20",
+        "is a folder",
+    ),
     "a file that cannot be": ("train digits --steps 2 --save /dev/null/run.json", "/dev/null"),
 }
 
@@ -284,6 +291,18 @@ def interrupted(command: str, until: str) -> tuple[int, str, str, list[str]]:
     return process.returncode, out.decode(), (seen + err).decode(), left
 
 
+# Ctrl-C, so long after the server that loads torch for the workers was started.
+LOADING = """
+import os, signal, threading
+from pipemare_edu.cli import main
+from pipemare_edu.trainer.members import warm_up
+
+if __name__ == "__main__":
+    warm_up()
+    threading.Timer({seconds}, os.killpg, (0, signal.SIGINT)).start()
+    raise SystemExit(main("train digits --workers 2 --steps 500000".split()))
+"""
+
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
 
@@ -294,6 +313,14 @@ def test_ctrl_c_in_train_prints_what_was_reached() -> None:
     assert re.search(r"cancelled \(stopped after [1-9]\d* steps", out)
     [record] = strict(out.splitlines()[-1])["runs"]
     assert record["status"] == "cancelled" and record["steps"] > 0
+
+
+@needs_proc
+@pytest.mark.parametrize("seconds", [0.5, 1.5, 2.5])
+def test_ctrl_c_while_the_workers_server_loads_is_no_traceback(seconds: float) -> None:
+    command = [sys.executable, "-c", LOADING.format(seconds=seconds)]
+    done = subprocess.run(command, capture_output=True, text=True, start_new_session=True)
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
 
 
 @needs_proc

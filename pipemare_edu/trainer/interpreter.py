@@ -12,6 +12,7 @@ through first-in, first-out links alone, so the result depends on the lists and 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import perf_counter
 from typing import Any
@@ -173,7 +174,7 @@ class Interpreter:
             version = self._run[op.kind](row, op)
         except PipelineError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a layer that leaves would take the caller along
             raise StageError(row.stage.index, op.kind, op.index, error) from error
         row.advance()
         if self.diverged is not None:
@@ -194,6 +195,7 @@ class Interpreter:
             self._probed.add(stage.index)
             with Probe(stage, value, self.method):
                 output = stage.forward(m, value, self._asynchronous(m), loss)
+            _check_training(stage, output, row.last)
         if row.last:
             self._note_loss(m, output)
         else:
@@ -293,3 +295,17 @@ def _checked_loss(loss: Any) -> Tensor:
         return loss
     what = f"tensor of shape {list(loss.shape)}" if isinstance(loss, Tensor) else type(loss)
     raise TypeError(f"the loss returned a {what}: it returns one number, in a tensor")
+
+
+def _check_training(stage: Stage, output: Value, is_loss: bool) -> None:
+    """Refuse a loss, and warn of an output, on which the stage's weights have no influence."""
+    if not stage.flats or any(y is not None and y.requires_grad for y in as_tuple(output)):
+        return
+    why = "a detach(), a torch.no_grad() or a conversion cuts it off"
+    if is_loss:
+        raise ValueError(f"the loss depends on no weight: {why}")
+    warnings.warn(
+        f"stage {stage.index + 1}: its output does not depend on its weights, so nothing trains "
+        f"them: {why}",
+        stacklevel=2,
+    )

@@ -17,6 +17,7 @@ from . import checkpoint
 from .blueprint import Blueprint
 from .evaluation import Evaluation
 from .feed import check_sizes, length, sizes_ahead, starves_on_one_sample
+from .files import refuse_other_than_file
 from .fit import Fit
 from .inprocess import InProcess
 from .methods import Method
@@ -148,6 +149,8 @@ class Trainer:
         whole("every", every, 0)
         if whole("save_every", save_every, 0) and not str(save_to):
             raise ValueError("save_every needs a file to save to: give save_to as well")
+        if save_every:
+            refuse_other_than_file(save_to)
         self._check(batches, steps)
         sandbox = Sandbox(self.device)
         evaluation = None

@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -43,6 +44,8 @@ def misbehave(how):
             raise Unpicklable(threading.Lock())
         case "exit":
             os._exit(3)
+        case "sys.exit":
+            sys.exit(3)
         case "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         case "stop":
@@ -294,3 +297,33 @@ def test_long_healthy_operations_are_no_silence():
 def test_losses_known_before_an_error_are_reported():
     error, _ = failing(trainer({3: ("raise", 2 * 6)}))
     assert error.run.steps == 5
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_layer_that_leaves_python_takes_nobody_along(workers):
+    made = trainer({1: ("sys.exit", 5)}, workers)
+    with pytest.raises(pm.StageError, match="stage 2, microbatch 4, forward") as caught:
+        made.fit(batches(), 60)
+    assert isinstance(caught.value.__cause__, SystemExit)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loss_that_no_weight_moves_is_an_error(workers):
+    made = trainer(loss=lambda y, t: nn.functional.mse_loss(y.detach(), t), workers=workers)
+    with pytest.raises(pm.StageError, match="stage 4, microbatch 0.*the loss depends on no weight"):
+        made.fit(batches(), 60)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_stage_that_nothing_trains_is_a_warning(workers):
+    class Cut(nn.Linear):
+        def forward(self, x):
+            return super().forward(x).detach()
+
+    layers = [nn.Linear(8, 8), Cut(8, 8), nn.Linear(8, 8)]
+    made = pm.Trainer(
+        layers, nn.functional.mse_loss, lambda named: torch.optim.SGD(named, lr=0.01),
+        pm.GPipe(), 3, 2, workers=workers,
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="stage 2: its output does not depend on its weights"):
+        assert made.fit(batches(), 3).status == "done"

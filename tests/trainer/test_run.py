@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import stat
+from pathlib import Path
 
 import pytest
 import torch
@@ -140,6 +141,19 @@ def test_a_file_whose_events_are_nonsense_is_refused(tmp_path) -> None:
 def test_a_missing_file_says_so(tmp_path) -> None:
     with pytest.raises(FileNotFoundError):
         pm.load(tmp_path / "nowhere")
+
+
+def test_a_link_stays_and_what_is_no_file_is_refused(tmp_path) -> None:
+    run, real, link = a_run(), tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    link.symlink_to(real)
+    run.save(link)
+    assert link.is_symlink() and pm.load(real).losses == run.losses
+    for path in (tmp_path, Path("/dev/null")):
+        with pytest.raises(ValueError, match="is a (folder|device)"):
+            run.save(path)
+        with pytest.raises(ValueError, match="is a (folder|device)"):
+            run.save_trace(path)
 
 
 def test_save_makes_the_folder_and_leaves_no_other_file(tmp_path) -> None:

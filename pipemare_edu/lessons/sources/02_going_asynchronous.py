@@ -28,9 +28,9 @@ doctor()
 # A synchronous pipeline empties itself before every update; lesson 01 counted what that costs.
 # Leave the waiting out, and each stage has one long list: forwards and backwards alternate, an
 # update stands after every $N$-th backward, and the pipe empties only at the end of training. The
-# paper's pipeline runs in *lockstep*: in one *slot*, which here has room for both, every stage does
-# one forward and one backward. Here are the first operations on $P = 4$ stages, with one microbatch
-# in a minibatch, $N = 1$:
+# paper's pipeline runs in *lockstep*: once the pipe is full, every stage does one forward and one
+# backward in each *slot*, which here has room for both. Here are the first operations on $P = 4$
+# stages, with one microbatch in a minibatch, $N = 1$:
 
 # %%
 lists = pm.schedule("lockstep", stages=4, microbatches=1, steps=12)
@@ -310,8 +310,9 @@ assert held == [8, 6, 4, 2]
 print("versions held, stage 1 to 4:", held)
 
 # %% [markdown]
-# Eight times the weights on stage 1. PipeMare holds them once, at any depth: that is its promise,
-# and the mismatch is its price. (Lesson 7 counts all memory; with larger $N$ fewer versions live.)
+# Eight times the weights on stage 1. PipeMare, as it is so far, holds them once, at any depth: that
+# is its promise, and the mismatch is its price. (Lesson 7 counts all memory; with larger $N$ fewer
+# versions live.)
 #
 # ## Does it hurt?
 #
@@ -378,10 +379,11 @@ print(lessons.compare(DIES, rate, digits=2))
 figures.curves(both)
 
 # %% [markdown]
-# One seed more or less moves the edge a little, which is why the check wants three. And living is
-# not all: look again at rate 0.1, where both live, and old weights cost accuracy. Whether the edge
-# can be *predicted*, from $\tau$ and the shape of the loss alone, is the subject of the next
-# lesson.
+# What stands there as measured is your rate of exercise 2.5: it kills, and half of it lets one
+# live, so the edge lies between the two. One seed more or less moves it a little, which is why the
+# check wants three. And living is not all: look again at rate 0.1, where both live, and old weights
+# cost accuracy. Whether the edge can be *predicted*, from $\tau$ and the shape of the loss alone,
+# is the subject of the next lesson.
 #
 # ## Take-aways
 #
