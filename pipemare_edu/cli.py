@@ -227,10 +227,11 @@ def _print_run(run: Run) -> None:
 def _check_folder(option: str, path: str | None) -> None:
     from .trainer.files import refuse_other_than_file
 
-    folder = os.path.dirname(os.path.abspath(path or "."))
-    if path:
-        refuse_other_than_file(path)
-    if path and not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
+    if not path:
+        return
+    refuse_other_than_file(path)
+    folder = os.path.dirname(os.path.abspath(path))
+    if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
         raise ValueError(f"--{option} {path}: that folder is not there, or not to be written")
 
 

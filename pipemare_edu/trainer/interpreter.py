@@ -195,7 +195,7 @@ class Interpreter:
             self._probed.add(stage.index)
             with Probe(stage, value, self.method):
                 output = stage.forward(m, value, self._asynchronous(m), loss)
-            _check_training(stage, output, row.last)
+            _check_training(stage, value, output, row.last)
         if row.last:
             self._note_loss(m, output)
         else:
@@ -297,15 +297,20 @@ def _checked_loss(loss: Any) -> Tensor:
     raise TypeError(f"the loss returned a {what}: it returns one number, in a tensor")
 
 
-def _check_training(stage: Stage, output: Value, is_loss: bool) -> None:
-    """Refuse a loss, and warn of an output, on which the stage's weights have no influence."""
-    if not stage.flats or any(y is not None and y.requires_grad for y in as_tuple(output)):
+def _check_training(stage: Stage, value: Value, output: Value, is_loss: bool) -> None:
+    """Refuse a loss, and warn of an output, that carries no gradient to weights before it."""
+    if _carries(output) or not (stage.flats or _carries(value)):
         return
     why = "a detach(), a torch.no_grad() or a conversion cuts it off"
     if is_loss:
         raise ValueError(f"the loss depends on no weight: {why}")
     warnings.warn(
-        f"stage {stage.index + 1}: its output does not depend on its weights, so nothing trains "
-        f"them: {why}",
+        f"stage {stage.index + 1}: what it returns depends on no weight, so neither it nor a stage "
+        f"before it is trained: {why}",
         stacklevel=2,
     )
+
+
+def _carries(value: Value) -> bool:
+    """Does a gradient go back through any of it?"""
+    return any(x is not None and x.requires_grad for x in as_tuple(value))

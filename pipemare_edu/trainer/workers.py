@@ -143,7 +143,7 @@ class Workers:
             cores = share(rank, count) if place.devices[rank] == "cpu" else ()
             member = Member(rank, place.hosted(rank), self._folder, cores)
             self._members.append(member)
-            member.send(job(self.fit, self.placement, rank).encode())
+            member.send(job(self.fit, place, rank).encode())
 
     def _send_ahead(self) -> None:
         """Read and send minibatches until enough are under way.

@@ -314,16 +314,17 @@ def test_a_loss_that_no_weight_moves_is_an_error(workers):
         made.fit(batches(), 60)
 
 
+@pytest.mark.parametrize("inside", [[nn.Linear(8, 8)], []], ids=["weights", "no weights"])
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_stage_that_nothing_trains_is_a_warning(workers):
-    class Cut(nn.Linear):
+def test_a_stage_that_nothing_trains_is_a_warning(workers, inside):
+    class Cut(nn.Sequential):
         def forward(self, x):
             return super().forward(x).detach()
 
-    layers = [nn.Linear(8, 8), Cut(8, 8), nn.Linear(8, 8)]
+    layers = [nn.Linear(8, 8), Cut(*inside), nn.Linear(8, 8)]
     made = pm.Trainer(
         layers, nn.functional.mse_loss, lambda named: torch.optim.SGD(named, lr=0.01),
         pm.GPipe(), 3, 2, workers=workers,
     )  # fmt: skip
-    with pytest.warns(UserWarning, match="stage 2: its output does not depend on its weights"):
+    with pytest.warns(UserWarning, match="stage 2: what it returns depends on no weight"):
         assert made.fit(batches(), 3).status == "done"
