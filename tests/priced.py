@@ -37,6 +37,7 @@ class Watched:
 
 
 watched = Watched()
+MEASURED = os.path.exists("/proc/self/smaps_rollup")  # memory, on Linux alone
 rows: dict[str, list[Any]] = {}  # notebook: its cost, in the process that hears of all
 
 
@@ -50,7 +51,7 @@ def pytest_sessionstart() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    if item.parent is not watched.book:
+    if MEASURED and item.parent is not watched.book:
         watched.begin(item.parent)  # nbval starts the kernel before the first cell ...
     yield
 
@@ -58,7 +59,8 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     yield
-    if nextitem is None or nextitem.parent is not item.parent:  # ... and ends it after the last
+    ends = nextitem is None or nextitem.parent is not item.parent
+    if MEASURED and ends:  # ... and ends it after the last
         found = watched.end()
         item.user_properties.append((item.path.stem, list(found)))
         assert found.seconds < SECONDS
