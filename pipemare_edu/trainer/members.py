@@ -15,7 +15,7 @@ import threading
 import types
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
@@ -31,7 +31,8 @@ DEATH_SECONDS = 1.0  # how long the end of a process may take to be known
 def warm_up() -> None:
     """Start the server that workers are forked from: it loads torch, once, in the background."""
     _context()
-    with _nameless_main():
+    resource_tracker.ensure_running()  # it would end the deafness that the server is to inherit
+    with _nameless_main(), _deaf():
         forkserver.ensure_running()
 
 
@@ -57,6 +58,7 @@ class Member:
         self.reports, reports = multiprocessing.Pipe(duplex=False)
         arguments = orders, reports, folder, cores
         self._process = _context().Process(target=main, args=arguments, daemon=True)
+        warm_up()
         with _nameless_main():
             self._process.start()
         orders.close()
@@ -120,3 +122,13 @@ def _nameless_main() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = main_module
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """What is started inside never hears of Ctrl-C, which is the trainer's, also while it loads."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
