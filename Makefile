@@ -49,8 +49,8 @@ lint: $(STAMP)
 
 test: lint
 	@rm -rf $(REPORTS)
-	$(BESIDE) $(PY) -m pytest $(TWICE) -m "not alone and not matrix" --junitxml=$(REPORTS)/tests.xml tests
-	$(PY) -m pytest -m alone --junitxml=$(REPORTS)/alone.xml tests
+	$(BESIDE) $(PY) -m pytest $(TWICE) -m "not waits and not matrix" --junitxml=$(REPORTS)/tests.xml tests
+	$(BESIDE) $(PY) -m pytest $(TWICE) -m waits --junitxml=$(REPORTS)/waits.xml tests
 	$(QUIETLY) $(PY) -m pytest $(TWICE) -p tests.priced --nbval-lax $(NBVAL) \
 	    --junitxml=$(REPORTS)/notebooks.xml notebooks/*.ipynb
 	$(QUIETLY) PIPEMARE_EDU_STRICT=1 $(PY) -m pytest $(TWICE) $(STRICT) $(NBVAL) \

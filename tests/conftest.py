@@ -1,6 +1,6 @@
-"""Which tests run by themselves: those that need both cores, or that look at the clock.
+"""Which tests mostly wait: for workers, kernels, browsers or limits in seconds.
 
-`make test` runs all others two at a time, a file at a time.
+`make test` runs them beside their like, two files at a time, and the others, which compute, likewise.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-ALONE = {
+WAITING = {
     HERE / name
     for name in (
         "browser",
@@ -32,5 +32,5 @@ FIRST = "test_wires.py"  # the longest file, which would else be the last one ru
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name != FIRST)
     for item in items:
-        if ALONE & {item.path, item.path.parent}:
-            item.add_marker("alone")
+        if WAITING & {item.path, item.path.parent}:
+            item.add_marker("waits")

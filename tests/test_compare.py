@@ -130,7 +130,7 @@ def script(text: str, file: Path | None) -> str:
         file.write_text(text)
     result = subprocess.run(
         [sys.executable, str(file) if file else "-c", *([] if file else [text])],
-        capture_output=True, text=True, timeout=30, env=os.environ | {"PYTHONPATH": ROOT},
+        capture_output=True, text=True, timeout=120, env=os.environ | {"PYTHONPATH": ROOT},
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     return result.stdout

@@ -156,8 +156,9 @@ def test_live_training(lab, page, tmp_path, capsys):
 
     page.evaluate(SAVE)
     open_notebook(lab, page)
-    page.wait_for_function(more_curves_than(2), timeout=30_000)
-    assert page.evaluate(POINTS) == seen, "a reload shows something else than the last state"
+    more = f"n => ({POINTS})()[1] >= n"
+    page.wait_for_function(more, arg=seen[1], timeout=30_000)
+    assert drawn(page) == seen, "a reload shows something else than the last state"
     page.wait_for_function(status_is("Cancelled"))
     label = page.locator(".pipemare-figure [role=figure]").first.get_attribute("aria-label")
     assert "cancelled after" in label
