@@ -14,6 +14,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .checks import unknown
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -42,7 +44,7 @@ __all__ = [*_WHERE, "__version__"]
 
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(unknown(f"{__name__} name", name, __all__))
     value = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
     globals()[name] = value
     return value

@@ -7,10 +7,12 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import __version__
 from .errors import PipelineError
+from .loading import load_torch
 from .reproduce import command as reproduction
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if rest and args.command not in ("grade", "lab"):
         parser().error(f"unrecognized arguments: {' '.join(rest)}")
     try:
+        if args.command in ("train", "compare", "reproduce", "bench"):
+            load_torch()
         return COMMANDS[args.command](args, rest)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -126,7 +130,10 @@ def _add_engine(command: argparse.ArgumentParser) -> None:
 
 
 def _workers(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
+    try:
+        return int(text)
+    except ValueError:
+        return text
 
 
 def _count(text: str) -> int:
@@ -194,8 +201,9 @@ def train(args: argparse.Namespace, _: list[str]) -> int:
                 bar.update(run.steps - bar.n)
                 if run.losses:
                     bar.set_postfix_str(f"loss {run.losses[-1]:.4f}", refresh=False)
-        except KeyboardInterrupt:  # between two chunks: inside one, the run stops by itself
-            chunks.close()
+        except KeyboardInterrupt:  # between two chunks, or the second one: the first is the run's
+            with suppress(KeyboardInterrupt):
+                chunks.close()
     if run is None:
         raise KeyboardInterrupt
     print(f"{args.task}, {method}: {run.status}" + (f" ({run.note})" if run.note else ""))
@@ -225,14 +233,10 @@ def _print_run(run: Run) -> None:
 
 
 def _check_folder(option: str, path: str | None) -> None:
-    from .trainer.files import refuse_other_than_file
+    from .trainer.files import refuse_unwritable
 
-    if not path:
-        return
-    refuse_other_than_file(path)
-    folder = os.path.dirname(os.path.abspath(path))
-    if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
-        raise ValueError(f"--{option} {path}: that folder is not there, or not to be written")
+    if path:
+        refuse_unwritable(f"--{option}", path)
 
 
 def compare(args: argparse.Namespace, _: list[str]) -> int:

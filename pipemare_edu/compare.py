@@ -25,13 +25,22 @@ def methods_for(
     task: str, names: Sequence[str], options: dict[str, Any], depth: Depth | None = None
 ) -> list[tuple[str, Method]]:
     """The named methods at the task's fixes for these options, the asynchronous ones at `depth` if
-    it is given; ValueError for a name that is not known."""
+    it is given; ValueError for a name that is not known or comes twice, and for a depth that no
+    method takes."""
     if not names:
         raise ValueError("no methods were named")
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"method {name} is named twice")
     setting = tasks.get(task).setting(options.get("network"))
     fixes = scaled(setting, options.get("steps") or setting.steps)
     chosen = [(name, named(name, fixes)) for name in names]
     if depth is not None:
+        if all(method.synchronous for _, method in chosen):
+            raise ValueError(
+                f"depth is {depth!r}, and {', '.join(names)} has none, being synchronous: leave it "
+                "out, or name an asynchronous method"
+            )
         chosen = [(n, m if m.synchronous else replace(m, depth=depth)) for n, m in chosen]
     return chosen
 

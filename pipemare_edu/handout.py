@@ -62,11 +62,13 @@ def reset(target: Path, lesson: str) -> Change:
     learner's is kept beside it, under the name that is returned.  ValueError for a lesson that
     there is not, and for one that nobody has changed."""
     books = [name for name in _names() if name.endswith(".ipynb") and "/" not in name]
-    found = [n for n in books if lesson in (n, n.removesuffix(".ipynb"), n.partition("_")[0])]
+    found = [n for n in books if lesson in (n, n.removesuffix(".ipynb"), *_numbers(n))]
     if not found:
         raise ValueError(f"there is no lesson {lesson!r}; there are {', '.join(books)}")
     mine, new = target / found[0], (lessons() / found[0]).read_bytes()
-    if not os.path.lexists(mine) or _digest(mine) == hashlib.sha256(new).hexdigest():
+    if not os.path.lexists(mine):
+        raise ValueError(f"{mine} is not there: `lessons` without --reset puts it there")
+    if _digest(mine) == hashlib.sha256(new).hexdigest():
         raise ValueError(f"{mine} is as it was handed out: there is nothing to reset")
     kept, record = _free(mine, "mine"), _recorded(target)
     record[found[0]] = hashlib.sha256(new).hexdigest()
@@ -75,6 +77,12 @@ def reset(target: Path, lesson: str) -> Change:
         write_atomically(mine, new)
         _write_record(target, record)
     return Change("kept", kept)
+
+
+def _numbers(book: str) -> tuple[str, ...]:
+    """A lesson's number as people write it: "01", "1"."""
+    number = book.removesuffix(".ipynb").partition("_")[0]
+    return (number, str(int(number))) if number.isdecimal() else ()
 
 
 @contextmanager

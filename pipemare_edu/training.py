@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from typing import Any
 import torch
 
 from . import tasks
-from .checks import positive, whole
+from .checks import FINITE, positive, whole
 from .tasks.task import Setting, Shuffled, Task
 from .trainer.checkpoint import State
 from .trainer.feed import check_sizes, starves_on_one_sample
@@ -47,15 +46,16 @@ class Job:
         try:
             meta = State.decode(Path(path).read_bytes()).meta
         except OSError as error:
-            raise ValueError(f"{path}: {error.strerror}") from None
+            raise ValueError(f"cannot resume from {path}: {error.strerror}") from None
         except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+            raise ValueError(f"cannot resume from {path}: {error}") from None
         mine = {"last": self.steps, "method": repr(self.trainer.blueprint.method)}
-        for name, words in (("last", "steps"), ("method", "method")):
-            if meta.get(name, mine[name]) != mine[name]:
+        for name, value in (mine | self.trainer.remembered).items():
+            if meta.get(name, value) != value:
+                words = "steps" if name == "last" else name
                 raise ValueError(
                     f"{path} was written by a run with {words} {meta[name]}, this one has "
-                    f"{mine[name]}: give the same, because rates and fixes depend on it"
+                    f"{value}: give the same, because what is left of the run depends on it"
                 )
         self.trainer.restore(path)
         left = self.steps - self.trainer.step
@@ -106,11 +106,11 @@ def prepare(
     Raises ValueError for anything that cannot run: an unknown name (with the closest one), more
     stages than layers, more microbatches than samples, a rate that is not a positive number.
     """
-    chosen = tasks.get(task)
+    chosen = tasks.get(str(task))
     setting = chosen.setting(network)
     steps = whole("steps", setting.steps if steps is None else steps, 1)
     batch = whole("batch", setting.batch if batch is None else batch, 1, chosen.samples)
-    peak = positive("rate", setting.rate if rate is None else rate, sys.float_info.max)
+    peak = positive("rate", setting.rate if rate is None else rate, FINITE)
     microbatches = setting.microbatches if microbatches is None else microbatches
     if whole("microbatches", microbatches, 1) > batch:
         raise ValueError(
@@ -135,6 +135,7 @@ def prepare(
         seed=seed,
         timeout=timeout,
     )
+    trainer.remembered = {"task": chosen.name, "rate": peak, "batch": batch}
     check_sizes(batch, microbatches, "a batch", starves_on_one_sample(layers))
     return Job(chosen, trainer, batch, steps, every, seed)
 

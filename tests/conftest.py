@@ -1,6 +1,6 @@
 """Which tests mostly wait: for workers, kernels, browsers or limits in seconds.
 
-`make test` runs them beside their like, two files at a time, and the others, which compute, likewise.
+`make test` runs them beside their like, two files at a time, and so the others, which compute.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ BAD = {
     "rate 0": ("digits --rate 0", "rate is 0"),
     "rate -1": ("digits --rate -1", "rate is -1"),
     "rate nan": ("digits --rate nan", "rate is nan"),
-    "rate inf": ("digits --rate inf", "rate is inf"),
+    "rate inf": ("digits --rate inf", "rate is inf: give a finite number above 0$"),
     "rate word": ("digits --rate fast", "'fast'"),
     "batch 0": ("digits --batch 0", "'0'.*whole number"),
     "batch > samples": ("digits --batch 1301", "batch is 1301.*1300"),
@@ -93,6 +93,9 @@ def test_bad_input_is_one_plain_line_before_any_work(
 MORE = {
     "unknown method": ("train digits --method pipemare-t12", "unknown method.*did you mean"),
     "unknown methods": ("compare digits --methods gpipe,gpip", "unknown method 'gpip'.*'gpipe'"),
+    "a method twice": ("compare digits --methods gpipe,gpipe", "method gpipe is named twice"),
+    "depth of none": ("train digits --method gpipe --depth lockstep", "gpipe has none, being sync"),
+    "depth of no method": ("compare digits --methods gpipe,1f1b --depth lockstep", "synchronous"),
     "no methods": ("compare digits --methods ,", "method"),
     "seeds 0": ("compare digits --seeds 0", "'0'.*whole number"),
     "jobs 0": ("compare digits --jobs 0", "'0'.*whole number"),
@@ -212,6 +215,7 @@ def test_reproduce_writes_a_report_and_ends_with_one_json_line(capfd, tmp_path) 
         ("regression", s) for s in (10, 12)
     ] * 6
     assert set(line["runs"][0]) == {"task", *RUN_KEYS}
+    assert "preset quick: 12 runs to do, 1 at a time" in err
     assert f"report: {tmp_path}" in out and "pipemare-t1t2" in out and "interrupted" not in out
 
 
@@ -265,9 +269,11 @@ def children(group: int) -> list[str]:
     return found
 
 
-def interrupted(command: str, until: str) -> tuple[int, str, str, list[str]]:
+def interrupted(
+    command: str, until: str, again: float | None = None
+) -> tuple[int, str, str, list[str]]:
     """Run a command as a terminal would, and send Ctrl-C to its whole process group once stderr
-    (the progress bar) matches `until`."""
+    (the progress bar) matches `until`, and once more so many seconds later."""
     process = subprocess.Popen(
         [sys.executable, "-m", "pipemare_edu", *command.split()],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
@@ -280,6 +286,9 @@ def interrupted(command: str, until: str) -> tuple[int, str, str, list[str]]:
             assert part, (seen, process.stdout.read())
             seen += part
         os.killpg(process.pid, signal.SIGINT)
+        if again is not None:
+            time.sleep(again)
+            os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=30)
     finally:
         if process.poll() is None:
@@ -316,10 +325,22 @@ def test_ctrl_c_in_train_prints_what_was_reached() -> None:
 
 
 @needs_proc
+@pytest.mark.parametrize("again", [0.02, 0.1])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_second_ctrl_c_is_no_traceback(workers: int, again: float) -> None:
+    command = f"train digits --steps 500000 --workers {workers}"
+    status, out, err, left = interrupted(command, r"[1-9]\d*/500000", again)
+    assert status == 0 and "Traceback" not in err and not left
+    assert re.search(r"cancelled \(stopped after [1-9]\d* steps", out)
+
+
+@needs_proc
 @pytest.mark.parametrize("seconds", [0.05, 0.2, 0.5, 1.5, 2.5])
 def test_ctrl_c_while_the_workers_server_loads_is_no_traceback(seconds: float) -> None:
     command = [sys.executable, "-c", LOADING.format(seconds=seconds)]
-    done = subprocess.run(command, capture_output=True, text=True, start_new_session=True, timeout=60)
+    done = subprocess.run(
+        command, capture_output=True, text=True, start_new_session=True, timeout=120
+    )
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
 
 
@@ -370,7 +391,12 @@ def test_a_run_is_not_resumed_with_other_schedules(capfd, tmp_path):
     file = str(tmp_path / "checkpoint")
     first = "train digits --steps 8 --save-every 4 --checkpoint".split()
     assert run(capfd, *first, file)[0] == 0
-    for more, said in (("--steps 16", "8, this one has 16"), ("--steps 8 --method gpipe", "GPipe")):
+    for more, said in (
+        ("--steps 16", "8, this one has 16"),
+        ("--steps 8 --method gpipe", "GPipe"),
+        ("--steps 8 --rate 0.3", "with rate 0.2, this one has 0.3"),
+        ("--steps 8 --batch 20", "with batch 50, this one has 20"),
+    ):
         status, _, err = run(capfd, "train", "digits", *more.split(), "--resume", file)
         assert status == 2 and said in err
     status, out, _ = run(capfd, "train", "digits", "--steps", "8", "--resume", file)
@@ -386,7 +412,9 @@ def test_under_torchrun_its_ranks_are_the_workers(capfd, monkeypatch):
 BAD_FOR_TRAIN = {
     "checkpoint alone": ("digits --checkpoint here", "belong together"),
     "save-every alone": ("digits --save-every 5", "belong together"),
-    "nothing to resume": ("digits --resume nothere", "nothere: No such file"),
+    "nothing to resume": ("digits --resume nothere", "resume from nothere: No such file"),
+    "workers below 0": ("digits --workers -1", "workers is -1: give a whole number"),
+    "no torchrun": ("digits --workers env", "torchrun did not start this process"),
     "a folder to resume": ("digits --resume .", "Is a directory"),
     "too many workers": ("digits --workers 99", "workers is 99.*12 stages"),
     "workers in words": ("digits --workers two", "'two'"),

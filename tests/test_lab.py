@@ -158,6 +158,10 @@ def test_reset_gives_the_newest_edition_once(mine: Path, monkeypatch: pytest.Mon
 def test_reset_refuses_what_it_cannot_do(mine: Path) -> None:
     with pytest.raises(ValueError, match="nothing to reset"):
         handout.reset(mine, "01")
+    (mine / "01.ipynb").unlink()
+    with pytest.raises(ValueError, match="01.ipynb is not there"):
+        handout.reset(mine, "1")
+    handout.hand_out(mine)
     with pytest.raises(ValueError, match="there is no lesson '77'; there are 01.ipynb"):
         handout.reset(mine, "77")
     assert texts(mine) == LESSONS

@@ -58,6 +58,10 @@ def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     """
     args = arguments(parser, argv)
     found = list(find(args.folder))
+    if args.out.is_file():
+        raise ValueError(
+            f"{args.out} is there already: move it away, or give another file to --out"
+        )
     try:
         file = args.out.open("w", newline="", encoding="utf-8")
     except OSError as error:

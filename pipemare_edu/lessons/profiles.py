@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from ..trainer.registry import unknown
+from ..checks import unknown
 
 NAMES = ("ci", "binder", "laptop", "gpu")
 

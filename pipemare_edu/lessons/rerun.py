@@ -7,6 +7,7 @@ It runs in a fresh kernel and an empty folder of its own; `check` tells its verd
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -22,6 +23,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
+from .exercise import ACCEPTED
 from .exercises import every
 from .verdicts import VARIABLE, read
 
@@ -82,7 +84,10 @@ class Run:
 
 def load(path: Path) -> Saved:
     """Read a notebook of any nbformat.  Raises whatever nbformat raises if it cannot be read."""
-    book = nbformat.read(path, as_version=4)
+    text = path.read_bytes().decode()
+    if not isinstance(json.loads(text), dict):
+        raise ValueError("Its JSON is no object.")
+    book = nbformat.reads(text, as_version=4)
     cells = [cell for cell in book.cells if cell.cell_type == "code"]
     lesson = re.match(r"\d+", str(book.metadata.get("pipemare_edu", {}).get("lesson", "")))
     ids = [e.id for e in every() if lesson and int(e.id.partition(".")[0]) == int(lesson[0])]
@@ -155,7 +160,8 @@ def grade(path: Path, name: str, seconds: float) -> list[Grade]:
     try:
         saved = load(path)
     except Exception as error:  # each nbformat version has its own
-        why = f"{type(error).__name__}: {error}"
+        told = isinstance(error, ValueError | OSError | nbformat.ValidationError)
+        why = error if told else "Its cells are not as Jupyter writes them."
         return [_row(name, "", "unreadable", f"This is no notebook. {why}", start)]
     if not saved.asked:
         return [_row(name, "", "no exercise", "No cell calls check with an exercise's id.", start)]
@@ -171,12 +177,21 @@ def grade(path: Path, name: str, seconds: float) -> list[Grade]:
     for id, at in saved.asked.items():
         if id in spoken:
             _, status, message, when = spoken[id]
+            if status not in ACCEPTED:
+                message = f"{message} {_raised_before(at, ran)}".strip()
         else:
             status, message, when = "not reached", _why_not(at, ran), time.time()
         if saved.spoken.get(id, status) != status:
             message += f' The saved page says "{saved.spoken[id]}".'
         rows.append(_row(name, id, status, message, start, when))
     return rows + ([_row(name, "", ran.end, ran.why, start)] if ran.end else [])
+
+
+def _raised_before(at: int | None, ran: Run) -> str:
+    """The last error of a cell up to the one that checks an exercise, which may have kept the
+    answer from being what it says."""
+    cells = [n for n in ran.errors if at is None or n <= at]
+    return f"Code cell {max(cells) + 1} raised {ran.errors[max(cells)]}." if cells else ""
 
 
 def _row(

@@ -1,6 +1,9 @@
 """Panels: controls, a goal, Run, Cancel, figures and words; each has a plain call that needs no
 widgets."""
 
+from typing import NoReturn
+
+from ..checks import unknown
 from .annealing import Annealing, annealing
 from .base import Goal, Panel
 from .board import RecipeBoard, recipe_board
@@ -72,3 +75,7 @@ __all__ = [
     "velocity",
     "version_ladder",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise AttributeError(unknown(f"{__name__} name", name, __all__))

@@ -19,9 +19,9 @@ import ipywidgets as w
 from IPython.display import display
 
 from .. import doctor
+from ..checks import unknown
 from ..figures import Figure, describe
 from ..figures.fig import Fig
-from ..trainer.registry import unknown
 from . import words
 from .cells import Cells
 from .colab import allow_widgets

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from ..checks import whole
+from ..checks import unknown, whole
 from ..plan.held import held
 from ..plan.ledger import ledger
 from ..plan.schedules import schedule
@@ -17,7 +17,7 @@ from ..plan.segments import segment_length
 from ..trainer.flight import Saved
 from ..trainer.memory import probe_forward, state_copies
 from ..trainer.methods import Method
-from ..trainer.registry import named, unknown
+from ..trainer.registry import named
 from ..trainer.run import Plan
 from ..trainer.trainer import Trainer
 from .counted import BATCH, Counted, counting, first_batch, trainer

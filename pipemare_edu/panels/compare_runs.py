@@ -6,13 +6,12 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..checks import positive, whole
+from ..checks import positive, unknown, whole
 from ..figures import Figure, Track, arrivals
 from ..figures.race import Racer
 from ..reproduce.presets import METHODS
 from ..reproduce.summary import TARGET
 from ..studies import reproduction, target
-from ..trainer.registry import unknown
 from ..training import warm_up
 from . import controls as c
 from . import words

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import ipywidgets as w
 
-from ..trainer.registry import unknown
+from ..checks import unknown
 
 _WIDE = {"description_width": "92px"}
 W = TypeVar("W", bound=w.Widget)

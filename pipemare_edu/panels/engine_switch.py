@@ -6,12 +6,12 @@ from collections.abc import Generator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ..checks import whole
+from ..checks import unknown, whole
 from ..figures import Figure, curves, gantt, placeholder, replay
 from ..figures.settled import UNIT
 from ..plan.clock import Event
 from ..trainer import members
-from ..trainer.registry import method_names, unknown
+from ..trainer.registry import method_names
 from ..trainer.run import Run
 from ..training import warm_up
 from . import controls as c

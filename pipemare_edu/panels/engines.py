@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from ..checks import unknown
 from ..trainer.placement import Machine, here
-from ..trainer.registry import unknown
 
 T = TypeVar("T")
 

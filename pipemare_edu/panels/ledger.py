@@ -7,10 +7,11 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from ..checks import unknown
 from ..figures import Figure, method_bytes, stage_bytes
 from ..figures.ledger import SHOWN, Row, size, total
 from ..plan.copies import counted_factor
-from ..trainer.registry import named, unknown
+from ..trainer.registry import named
 from ..training import warm_up
 from . import controls as c
 from . import words

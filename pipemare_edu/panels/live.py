@@ -6,9 +6,10 @@ from collections.abc import Generator
 from typing import Any
 
 from .. import tasks
+from ..checks import unknown
 from ..figures import Figure, curves
 from ..trainer import members
-from ..trainer.registry import method_names, unknown
+from ..trainer.registry import method_names
 from ..trainer.run import Run
 from ..training import prepare, warm_up
 from . import controls as c

@@ -11,13 +11,12 @@ from statistics import median
 import torch
 from torch.nn.functional import mse_loss
 
-from ..checks import positive, whole
+from ..checks import positive, unknown, whole
 from ..models.away import away
 from ..models.timed import WIDTH, timed
 from ..plan.clock import Timeline, simulate
 from ..plan.schedules import schedule
 from ..trainer.methods import GPipe, Method, OneFOneB, PipeMare
-from ..trainer.registry import unknown
 from ..trainer.run import Run
 from ..trainer.trainer import Trainer
 from ..trainer.waiting import Waiting, waiting

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..checks import unknown
 from ..figures import Entry, Figure, Line
 from ..figures import recipe_board as drawn
 from ..figures.style import listed
 from ..studies.recipe import EVERY, RECIPES, STEPS, Cell, Outcome, Recipe
 from ..studies.recipes import RATES, SEEDS, STAGES, WARM_UPS, Result, result
-from ..trainer.registry import unknown
 
 GOOD = 90.0  # per cent
 COLUMNS: dict[str, tuple[float, ...]] = {

@@ -10,13 +10,12 @@ from functools import lru_cache
 import torch
 from torch.nn.functional import mse_loss
 
-from ..checks import positive, whole
+from ..checks import positive, unknown, whole
 from ..lessons.excerpt import excerpt, idle_share
 from ..models.timed import WIDTH, timed
 from ..plan.clock import Event, Timeline, simulate
 from ..plan.schedules import schedule
 from ..trainer.methods import GPipe, Method, OneFOneB, Sequential
-from ..trainer.registry import unknown
 from ..trainer.run import Run
 from ..trainer.trainer import Trainer
 

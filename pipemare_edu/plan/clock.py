@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from ..checks import iterable
 from .held import Held, held
 from .ops import Op, Operations, parse, receiver, sender
 from .staleness import Delay, staleness
@@ -110,9 +111,15 @@ def simulate(
     number, or one for each pair of neighbours.  Raises ValueError for text that does not parse, a
     cost that is negative, or as many costs as there are not stages (pairs).
     """
-    rows = tuple(map(_operations, lists))
-    kinds = {"F": forward, "B": backward, "R": forward, "U": update, "E": evaluate}
-    costs = {kind: _cost(value, len(rows)) for kind, value in kinds.items()}
+    wanted = 'a list with the operations of each stage, such as schedule("gpipe", stages=4)'
+    rows = tuple(map(_operations, iterable("lists", lists, wanted)))
+    costs = {
+        kind: _cost(name, value, len(rows))
+        for kind, name, value in (
+            ("F", "forward", forward), ("R", "forward", forward), ("B", "backward", backward),
+            ("U", "update", update), ("E", "evaluate", evaluate),
+        )
+    }  # fmt: skip
     pairs = [_each("message", value, max(0, len(rows) - 1)) for value in (message, transfer)]
     events = _run(rows, lambda stage, op: costs[op.kind](stage, op), *pairs)
     stuck = any(len(done) < len(row) for done, row in zip(events, rows, strict=True))
@@ -166,26 +173,35 @@ def _run(
     return events
 
 
-def _cost(value: Cost, stages: int) -> Callable[[int, Op], float]:
+def _cost(name: str, value: Cost, stages: int) -> Callable[[int, Op], float]:
     if callable(value):
         return value
-    each = _each("cost", value, stages)
+    each = _each(f"the {name} cost", value, stages)
     return lambda stage, op: each[stage]
 
 
 def _each(what: str, value: float | Sequence[float], count: int) -> list[float]:
-    each = [float(value)] * count if isinstance(value, int | float) else list(map(float, value))
+    alone = isinstance(value, int | float)
+    try:
+        each = [float(value)] * count if alone else list(map(float, value))  # type: ignore
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} is {value!r}: give one number, or one each") from None
     if len(each) != count:
-        raise ValueError(f"{len(each)} {what}s for {count}: give one number, or one each")
-    if any(not c >= 0 for c in [*each, *([value] if isinstance(value, int | float) else [])]):
-        raise ValueError(f"{what} {value}: nothing takes less than no time")
+        raise ValueError(f"{what} has {len(each)} for {count}: give one number, or one each")
+    if any(not c >= 0 for c in [*each, *([value] if alone else [])]):  # type: ignore
+        raise ValueError(f"{what} is {value}: nothing takes less than no time")
     return each
 
 
 def _operations(row: str | Iterable[Op]) -> Operations:
     if isinstance(row, str):
         return parse(row)
-    return row if isinstance(row, Operations) else Operations(row)
+    if isinstance(row, Operations):
+        return row
+    ops = tuple(iterable("a stage's list", row, "operations, or their text"))
+    if wrong := [op for op in ops if not isinstance(op, Op)]:
+        raise ValueError(f"a stage's list holds {wrong[0]!r}: give Op values, or text")
+    return Operations(ops)
 
 
 def _peak_in_flight(ops: Iterable[Op]) -> int:

@@ -58,6 +58,8 @@ def parse(text: str) -> Operations:
 
     Raises ValueError naming the position and the word that is not an operation.
     """
+    if not isinstance(text, str):
+        raise ValueError(f'operations are {text!r}: give them as text, as in "F0 F1 B0 U0"')
     ops = []
     for position, word in enumerate(text.split(), start=1):
         match = _TOKEN.fullmatch(word)

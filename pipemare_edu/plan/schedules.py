@@ -18,11 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from ..checks import MOST, iterable, whole
 from .ops import Op, Operations
 from .segments import Rerun, reruns
 
 SYNCHRONOUS = ("gpipe", "1f1b")
 ASYNCHRONOUS = ("sequential", "async-1f1b", "lockstep")
+KINDS = f"one of {', '.join(SYNCHRONOUS + ASYNCHRONOUS)}, or a list of depths, one per stage"
 
 
 def depths(kind: str | Sequence[int], stages: int) -> tuple[int, ...]:
@@ -41,20 +43,23 @@ def depths(kind: str | Sequence[int], stages: int) -> tuple[int, ...]:
                 return tuple(ahead)
             case "sequential" | "gpipe" | "1f1b":
                 return (0,) * stages
-        raise ValueError(
-            f"unknown schedule {kind!r}: use one of {', '.join(SYNCHRONOUS + ASYNCHRONOUS)}, "
-            "or a list of depths, one per stage"
-        )
-    return _check_depths(kind, stages)
+        raise ValueError(f"unknown schedule {kind!r}: use {KINDS}")
+    return _check_depths(as_listed(kind), stages)
 
 
-def _check_depths(values: Sequence[int], stages: int) -> tuple[int, ...]:
-    out = tuple(values)
+def as_listed(depths: Iterable[int]) -> tuple[int, ...]:
+    """Depths as a tuple; ValueError for what is no list of anything."""
+    return tuple(iterable("depth", depths, KINDS))
+
+
+def _check_depths(out: tuple[int, ...], stages: int) -> tuple[int, ...]:
     if len(out) != stages:
         raise ValueError(f"{len(out)} depths for {stages} stages: give one depth per stage")
     for i, d in enumerate(out):
-        if not isinstance(d, int) or isinstance(d, bool) or d < 0:
-            raise ValueError(f"stage {i + 1} has depth {d!r}: depths are whole numbers, 0 or more")
+        if not isinstance(d, int) or isinstance(d, bool) or not 0 <= d <= MOST:
+            raise ValueError(
+                f"stage {i + 1} has depth {d!r}: depths are whole numbers, from 0 to {MOST}"
+            )
         if i and d > out[i - 1]:
             raise ValueError(
                 f"depths must not increase along the pipe: stage {i + 1} waits for {d + 1} "
@@ -95,11 +100,14 @@ def asynchronous(
 
 def _slots(depth: int, mine: range, lead: int | None = None) -> Iterator[Op]:
     """A microbatch's backward `depth` slots after its forward, its re-run `lead` before that."""
+    # More slots between than there are microbatches change no order, and would only be counted.
+    wait = min(depth - (lead or 0), len(mine))
+    depth = wait + min(lead or 0, len(mine))
     for slot in range(mine.start, mine.stop + depth):
         if slot in mine:
             yield Op("F", slot)
-        if lead is not None and slot - depth + lead in mine:
-            yield Op("R", slot - depth + lead)
+        if lead is not None and slot - wait in mine:
+            yield Op("R", slot - wait)
         if slot - depth in mine:
             yield Op("B", slot - depth)
 
@@ -167,10 +175,8 @@ def schedule(
     that cannot work.
     """
     for name, value in (("stages", stages), ("microbatches", microbatches), ("steps", steps)):
-        if not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} is {value!r}: it must be a whole number, 1 or more")
-    if not 0 <= t3 <= steps:
-        raise ValueError(f"t3 is {t3}: it must lie between 0 and steps = {steps}")
+        whole(name, value, 1)
+    whole("t3", t3, 0, steps)
     return [
         Operations(
             (

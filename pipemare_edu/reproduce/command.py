@@ -71,6 +71,13 @@ def reproduce(args: argparse.Namespace) -> list[Record]:
 
     study, jobs = _study(args)
     running = study.run(jobs)
+    if left := len(study.missing()):
+        print(
+            f"preset {study.preset.name}: {left} runs to do, {jobs} at a time; quick takes over "
+            "ten minutes, and the bar says what is left. Ctrl-C keeps the runs that have ended, "
+            "and the same command goes on",
+            file=sys.stderr,
+        )
     try:
         _carry_out(study, running)
     except KeyboardInterrupt:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..checks import whole
+from ..checks import unknown, whole
 from ..tasks import READERS
-from ..trainer.registry import unknown
 
 METHODS = {  # in the order of the report: from no staleness to all of the recipe
     "gpipe": "GPipe",

@@ -18,9 +18,9 @@ from torch.nn.functional import mse_loss
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from .. import tasks
+from ..checks import unknown
 from ..models.mlp import mlp, residual_mlp
 from ..tasks.task import take
-from ..trainer.registry import unknown
 from ..trainer.threads import one_thread
 
 SAMPLES = 50

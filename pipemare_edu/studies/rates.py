@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
+from ..checks import unknown
 from ..trainer.methods import PipeMare
 from ..trainer.rates import t1_factor
-from ..trainer.registry import unknown
 
 # name -> (share of the run that is done) -> share of the peak rate
 BASES: dict[str, Callable[[float], float]] = {

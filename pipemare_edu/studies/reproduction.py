@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 
 from .. import tasks
-from ..checks import whole
+from ..checks import unknown, whole
 from ..figures.race import Racer
 from ..lessons.cache import Cache
 from ..plan.copies import BASE, EXTRA
@@ -27,7 +27,6 @@ from ..reproduce.section import Section
 from ..reproduce.study import Case, Study, case
 from ..reproduce.summary import TARGET, pace, summarize
 from ..runs import Record
-from ..trainer.registry import unknown
 from ..training import prepare
 from .races import racer
 from .stage_times import MEASURED, StageTimes, measure

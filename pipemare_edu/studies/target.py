@@ -9,14 +9,13 @@ from statistics import mean
 from typing import NamedTuple
 
 from .. import tasks
-from ..checks import positive
+from ..checks import positive, unknown
 from ..figures import Factors
 from ..figures.race import Racer
 from ..plan.scale import Forecast, time_to_target
 from ..reproduce import summary
 from ..reproduce.presets import METHODS
 from ..reproduce.summary import clock, pace, steps_to
-from ..trainer.registry import unknown
 from .reproduction import case_of, records, times
 from .stage_times import StageTimes
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
-from ..trainer.registry import unknown
+from ..checks import unknown
 from .task import Setting, Task
 
 OFFLINE = ("digits", "words", "phrases", "shapes", "characters", "regression")
@@ -30,7 +30,7 @@ def get(name: str) -> Task:
     Raises ValueError for an unknown name (with the closest one), for a reader without a folder, and
     for a file that is missing or broken (naming it).
     """
-    kind, _, folder = name.partition(":")
+    kind, _, folder = str(name).partition(":")
     if kind in READERS:
         module = import_module(f".{READERS[kind]}", __name__)
         if not folder:

@@ -34,7 +34,7 @@ def lines(path: Path) -> list[str]:
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
-        raise ValueError(f"{path}: {error.strerror}") from None
+        raise ValueError(f"{path}: {error.strerror}; give {FILES['iwslt14']}") from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise ValueError(f"{path}, line {line}: not UTF-8 text") from None

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from ..trainer.registry import Fixes, unknown
+from ..checks import unknown
+from ..trainer.registry import Fixes
 
 
 @dataclass(frozen=True)

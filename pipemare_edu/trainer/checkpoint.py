@@ -20,7 +20,7 @@ from safetensors.torch import load as from_bytes
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from .files import write_atomically
+from .files import as_path, write_atomically
 from .stage import Stage
 from .updates import StageOptimizer
 
@@ -68,8 +68,10 @@ class State:
             if not isinstance(meta, dict) or not {"scalars", "stages"} <= set(meta):
                 raise ValueError("its description is another program's")
             return cls(from_bytes(data), meta)
-        except (SafetensorError, ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"truncated, or no state of a trainer ({error})") from error
+        except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(
+                "empty, cut short, or not written by Trainer.save or save_every (--save-every)"
+            ) from error
 
 
 def collect(stages: Sequence[Stage], optimizers: Optimizers) -> State:
@@ -147,8 +149,9 @@ def write(trainer: Trainer, state: State, step: int, path: str | Path) -> None:
         "seen": trainer.seen + trainer.used + step - trainer.step,
         "seed": trainer.blueprint.seed,
         "microbatches": trainer.blueprint.microbatches,
+        **trainer.remembered,
     }
-    write_atomically(Path(path), state.encode())
+    write_atomically(path, state.encode())
 
 
 def restore(trainer: Trainer, path: str | Path) -> None:
@@ -159,8 +162,9 @@ def restore(trainer: Trainer, path: str | Path) -> None:
     that is of other layers, another seed or another number of microbatches.
     """
     trainer.refuse_while_running("restore")
+    path = as_path(path)
     try:
-        state = State.decode(Path(path).read_bytes())
+        state = State.decode(path.read_bytes())
         if state.meta.get("format") != FORMAT:
             raise ValueError("not a trainer's state of this version")
         for name in ("seed", "microbatches"):

@@ -112,7 +112,7 @@ class Feed:
         given = 0
         while True:
             before = given
-            for pair in batches:
+            for pair in told(batches, first=given):
                 given += 1
                 yield pair
             # An iterator is spent; asking for iter(batches) would draw from a loader's randomness.
@@ -148,6 +148,21 @@ class Delivered:
 
     def target(self, m: int) -> tuple[Value, float]:
         return self._targets.pop(m)
+
+
+def told(batches: Iterable[Any], name: str = "batches", first: int = 0) -> Iterator[Any]:
+    """The batches; an error of theirs comes with a note of which one could not be read."""
+    source, k = iter(batches), first
+    while True:
+        try:
+            pair = next(source)
+        except StopIteration:
+            return
+        except Exception as error:
+            error.add_note(f"raised by {name}, asked for minibatch {k} (the first is 0)")
+            raise
+        yield pair
+        k += 1
 
 
 def split_pair(pair: Any, k: int) -> tuple[Value, Value]:

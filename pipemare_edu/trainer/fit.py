@@ -37,6 +37,7 @@ class Fit:
     sandbox: Sandbox
     run: Run
     save_to: str
+    saved: tuple[int, Path] | None = None  # the last checkpoint written: its step, its file
 
     def feed(self, device: torch.device, keep: tuple[bool, bool] = (True, True)) -> Feed:
         """The caller's batches as microbatches on `device`, after those that an earlier fit has
@@ -55,3 +56,12 @@ class Fit:
             whole = state()
             whole.meta |= {"last": self.last, "method": repr(self.plan.method)}
             checkpoint.write(self.trainer, whole, step, path)
+            self.saved = step, path
+
+    def dropped(self, weights: str) -> str:
+        """What is left of a run that ended with something in flight, and how to lose less."""
+        way_on = "a run with save_every and save_to keeps checkpoints to go on from"
+        if self.saved:
+            step, path = self.saved
+            way_on = f"restore (--resume) {path} goes on from step {step}"
+        return f"what was in flight was dropped: the weights are those {weights}; {way_on}"

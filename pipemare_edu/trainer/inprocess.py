@@ -48,7 +48,7 @@ class InProcess:
         run.trace.reads = [stage.reads for stage in stages]
         run.memory = [counted(s, o) for s, o in zip(stages, optimizers, strict=True)]
         # Updates are joint, so the weights are those after the last one, at every stage.
-        return "" if drained else "what was in flight was dropped"
+        return "" if drained else self.fit.dropped(f"after step {stages[0].version}")
 
     def close(self) -> None:
         """Nothing is outside this process."""

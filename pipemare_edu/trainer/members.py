@@ -8,6 +8,7 @@ the process that started it, whatever ends that one.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import signal
 import sys
@@ -15,7 +16,7 @@ import threading
 import types
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing import forkserver, resource_tracker
+from multiprocessing import forkserver, resource_tracker, util
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
@@ -26,14 +27,20 @@ from .placement import said
 from .worker import main
 
 DEATH_SECONDS = 1.0  # how long the end of a process may take to be known
+FOLDER = "PIPEMARE_EDU_FOLDER"  # names the folder of temporary files to the server
 
 
 def warm_up() -> None:
     """Start the server that workers are forked from: it loads torch, once, in the background."""
     _context()
-    resource_tracker.ensure_running()  # it would end the deafness that the server is to inherit
-    with _nameless_main(), _deaf():
+    with _as_the_server_starts():
         forkserver.ensure_running()
+
+
+def temporary_folder() -> str:
+    """Where this process keeps what it shares with workers.  The server removes it if this process
+    does not get to it: it outlives this one, and the workers."""
+    return util.get_temp_dir()
 
 
 def _context() -> Any:
@@ -58,8 +65,7 @@ class Member:
         self.reports, reports = multiprocessing.Pipe(duplex=False)
         arguments = orders, reports, folder, cores
         self._process = _context().Process(target=main, args=arguments, daemon=True)
-        warm_up()
-        with _nameless_main():
+        with _as_the_server_starts():
             self._process.start()
         orders.close()
         reports.close()
@@ -113,22 +119,18 @@ def _post(outbox: SimpleQueue[bytes | None], orders: Connection) -> None:
 
 
 @contextmanager
-def _nameless_main() -> Iterator[None]:
-    """Keep multiprocessing from running the caller's script again in the worker: what is defined
-    there travels by value."""
+def _as_the_server_starts() -> Iterator[None]:
+    """Tell the server, should it start now, the temporary folder; make it deaf to Ctrl-C, which is
+    the trainer's, also while it loads; and keep multiprocessing from running the caller's script
+    again in a worker: what is defined there travels by value."""
+    resource_tracker.ensure_running()  # it would end the deafness
+    heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     main_module = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
+    os.environ[FOLDER] = temporary_folder()
     try:
         yield
     finally:
+        os.environ.pop(FOLDER, None)  # two threads may start workers at once
         sys.modules["__main__"] = main_module
-
-
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """What is started inside never hears of Ctrl-C, which is the trainer's, also while it loads."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, heard)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..plan import theory
 from ..plan.ops import Op
-from ..plan.schedules import depths, pipe_reruns, stage_operations
+from ..plan.schedules import as_listed, depths, pipe_reruns, stage_operations
 from ..plan.segments import Rerun, segment_length
 from .rates import t1_factor
 from .weights import Corrected, Newest, Stashed
@@ -58,7 +58,7 @@ class Method:
                     f"decorate it with @dataclass(frozen=True) and write  {f.name}: {f.type} = ..."
                 )
         if not isinstance(self.depth, str):
-            object.__setattr__(self, "depth", tuple(self.depth))
+            object.__setattr__(self, "depth", as_listed(self.depth))
         for name in ("t1", "t3"):
             value = getattr(self, name, 0)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:

@@ -83,7 +83,7 @@ def place(
     if workers == "auto":
         count, asked = _automatic(chosen, stages, machine), None
     elif isinstance(workers, str):
-        raise ValueError(f'workers is {workers!r}: give a number, "auto" or "env"')
+        raise ValueError(f'workers is {workers!r}: give a whole number, "auto" or "env"')
     else:
         count = asked = whole("workers", workers, 0)
     if count > stages:
@@ -140,7 +140,7 @@ def _device(device: str | torch.device, parameters: int, machine: Machine) -> tu
         return "cuda", f"a GPU is here, and {parameters:,} parameters to keep it busy"
     try:
         asked = torch.device(device)
-    except RuntimeError:
+    except (RuntimeError, TypeError):
         asked = None
     if asked is None or asked.type not in ("cpu", "cuda"):
         raise ValueError(f'device is {device!r}: give "auto", "cpu" or "cuda"')
@@ -154,7 +154,8 @@ def _under_torchrun(chosen: str, why: str, stages: int, machine: Machine) -> Pla
     missing = [name for name in _HOSTS if name not in machine.env]
     if missing:
         raise ValueError(
-            f'workers is "env", and {", ".join(missing)} is not set: start the script with torchrun'
+            'workers is "env", and torchrun did not start this process '
+            f"({', '.join(missing)} not set): start the script with torchrun, or give a number"
         )
     rank, world = int(machine.env["RANK"]), int(machine.env["WORLD_SIZE"])
     local = int(machine.env.get("LOCAL_RANK", 0))

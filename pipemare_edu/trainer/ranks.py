@@ -99,7 +99,7 @@ class Ranks:
 
     def finish(self, drained: bool) -> str:
         if not drained or not self._all:
-            return "what was in flight was dropped: the weights are those from before the run"
+            return self.fit.dropped("from before the run")
         run, trainer = self.fit.run, self.fit.trainer
         run.losses[:] = self._all[-1]["losses"]
         for step, scores in self._all[-1]["scores"]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..checks import unknown
 from .methods import GPipe, Method, OneFOneB, PipeDream, PipeMare, Sequential
 
 
@@ -73,11 +73,3 @@ def named(name: str, fixes: Fixes | None = None) -> Method:
             "give the method as a value, such as pm.PipeMare(t1=..., t2=..., t3=...)"
         )
     return made
-
-
-def unknown(what: str, name: str, known: object) -> str:
-    """The message for a name that is not known, with the close match."""
-    names = list(known)  # type: ignore[call-overload]
-    close = difflib.get_close_matches(str(name).lower(), names, 1)
-    hint = f": did you mean {close[0]!r}?" if close else "."
-    return f"unknown {what} {name!r}{hint} There are {', '.join(names)}"

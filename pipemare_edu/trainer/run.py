@@ -16,7 +16,7 @@ from ..plan.ops import Op, Operations
 from ..plan.schedules import evaluated
 from ..plan.staleness import Delay, staleness
 from .chrome import chrome
-from .files import write_atomically
+from .files import as_path, write_atomically
 from .methods import Method
 from .stage import Read
 from .trace import Trace
@@ -119,7 +119,7 @@ class Run:
         """Write the trace's kept events to `path` for Perfetto or chrome://tracing; where a longer
         run kept none, the file says so."""
         homes = (self.plan.homes if self.plan else ()) or (0,) * self.trace.stages
-        write_atomically(Path(path), json.dumps(chrome(self.trace.windows, homes)).encode())
+        write_atomically(path, json.dumps(chrome(self.trace.windows, homes)).encode())
 
     def cancel(self) -> None:
         """Ask the run to stop; it starts no new minibatch and its status becomes cancelled."""
@@ -130,13 +130,14 @@ class Run:
         values = {name: getattr(self, name) for name in SAVED}
         values |= {"staleness": asdict(self.staleness), "utilization": asdict(self.utilization)}
         values |= {"format": FORMAT, "trace": self.trace.as_json()}
-        write_atomically(Path(path), json.dumps(values).encode())
+        write_atomically(path, json.dumps(values).encode())
 
 
 def load(path: str | Path) -> Run:
     """The run that `Run.save` wrote.  Raises ValueError for a file that is not one."""
+    path = as_path(path)
     try:
-        values = json.loads(Path(path).read_bytes())
+        values = json.loads(path.read_bytes())
         if not isinstance(values, dict) or values.pop("format", None) != FORMAT:
             raise ValueError("another format")
         if missing := set(SAVED) - set(values):

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import torch
 
+from ..errors import PipelineError, ScheduleError
 from .fit import Fit
 from .run import Run
 
@@ -79,8 +80,11 @@ class Session:
                 ended = self._advance(start + seconds)
         except BaseException as error:
             error.run = self.run  # type: ignore[attr-defined]
+            status = "cancelled" if isinstance(error, KeyboardInterrupt) else "failed"
             with suppress(Exception):  # summing up must not hide what went wrong
-                self._end("failed", str(error), drained=False)
+                kept = self._end(status, str(error), drained=False)
+                if isinstance(error, PipelineError) and not isinstance(error, ScheduleError):
+                    error.args = (f"{error}; {kept}",)
             raise
         finally:
             self.run.seconds += perf_counter() - start
@@ -102,7 +106,8 @@ class Session:
             for name, value in scores.items():
                 self.run.metrics.setdefault(name, []).append((step, value))
 
-    def _end(self, status: str, note: str, drained: bool) -> None:
+    def _end(self, status: str, note: str, drained: bool) -> str:
+        """Returns what became of the weights if something was in flight."""
         run, trainer = self.run, self.trainer
         trainer.running = False
         self._collect()
@@ -122,6 +127,7 @@ class Session:
         run.staleness = self._plan.staleness(run.trace.reads)
         for stage in trainer.stages:
             stage.reset(trainer.step)
+        return kept
 
     def _first_broken(self) -> int:
         """The first stage whose weights are not finite; the last stage, where the loss is, if

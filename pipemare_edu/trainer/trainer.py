@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -10,14 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..checks import positive, whole
+from ..checks import iterable, positive, whole
 from ..errors import SplitError
 from ..plan.split import check_split, split
 from . import checkpoint
 from .blueprint import Blueprint
 from .evaluation import Evaluation
-from .feed import check_sizes, length, sizes_ahead, starves_on_one_sample
-from .files import refuse_other_than_file
+from .feed import check_sizes, length, sizes_ahead, starves_on_one_sample, told
+from .files import refuse_unwritable
 from .fit import Fit
 from .inprocess import InProcess
 from .methods import Method
@@ -28,6 +29,7 @@ from .registry import named
 from .run import Plan, Run
 from .session import Engine, Session, last
 from .trace import Trace
+from .updates import StageOptimizer
 from .workers import Workers
 
 
@@ -97,11 +99,13 @@ class Trainer:
         for layer in self.layers:
             layer.to(self.device)
         self.stages, self.optimizers = self.blueprint.build(self.layers, everything)
+        _warn_of_untrained(self.optimizers)
         self.step = 0  # optimizer steps taken so far, by every stage
         self.seen = 0  # minibatches that the next fit passes over (a restored trainer)
         self.used = 0  # minibatches of its data that the last fit has used or passed over
         self.running = False  # between the first chunk of a fit and its end
         self.random_state = torch.get_rng_state()  # the caller's, when the last fit began
+        self.remembered: dict[str, Any] = {}  # what checkpoints hold besides, for who resumes
 
     def fit(
         self,
@@ -120,9 +124,10 @@ class Trainer:
                     and after the last; without it every and metrics say nothing
         metrics     {name: function(output, target) -> mean over its count}
         save_every  drain the pipe after every so many steps and write a checkpoint for `restore`
-                    to the file save_to, in whose name "{step}" is replaced.  A drained pipe fills
-                    again, so this is part of what is trained: a run that is resumed with the same
-                    save_every gives the bits of one that was never interrupted.
+                    to the file save_to, in a folder that is there; "{step}" in its name is
+                    replaced.  A drained pipe fills again, so this is part of what is trained: a run
+                    that is resumed with the same save_every gives the bits of one that was never
+                    interrupted.
 
         Ctrl-C returns the run so far.  A StageError carries it as `error.run`.
         """
@@ -150,13 +155,14 @@ class Trainer:
         if whole("save_every", save_every, 0) and not str(save_to):
             raise ValueError("save_every needs a file to save to: give save_to as well")
         if save_every:
-            refuse_other_than_file(save_to)
+            refuse_unwritable("save_to", save_to)
         self._check(batches, steps)
         sandbox = Sandbox(self.device)
         evaluation = None
         if evaluate is not None:
             with sandbox:  # a loader that is read for evaluation draws nothing from the caller
-                pairs = _as_batches(evaluate)
+                iterable("evaluate", evaluate, "pairs (inputs, targets), or one")
+                pairs = told(_as_batches(evaluate), "evaluate")
                 evaluation = Evaluation(pairs, self.blueprint.loss, metrics or {}, self.device)
         place, blueprint = self.placement, self.blueprint
         plan = Plan(
@@ -181,9 +187,10 @@ class Trainer:
     def _pass(self, batches: Iterable[Any], steps: int | None) -> tuple[Iterable[Any], int]:
         """The batches and how many steps to take; None is what is left of the pass (after a
         restore), or one pass."""
+        iterable("batches", batches, "pairs (inputs, targets), in a list or a DataLoader")
         if steps is None:
-            if length(batches) is None:
-                batches = list(batches)  # a stage's list has an end, so the pass is counted first
+            if length(batches) is None:  # a stage's list has an end, so the pass is counted first
+                batches = list(told(batches))
             if not length(batches):
                 raise ValueError("batches is empty: there are no minibatches to train on")
             one = length(batches) or 1
@@ -233,14 +240,30 @@ class Trainer:
 
 def _check_arguments(layers: Any, loss: Any, optimizer: Any) -> None:
     """ValueError for what is of another kind than the Trainer takes."""
-    if isinstance(layers, nn.Module) and not isinstance(layers, Iterable):
-        raise SplitError(f"layers is one {type(layers).__name__}: give a list of modules")
-    if not callable(loss):
+    try:
+        iterable("layers", layers, "a list of modules")
+    except ValueError as error:
+        raise SplitError(str(error)) from None
+    if not callable(loss) or isinstance(loss, type):
         raise ValueError(f"loss is {loss!r}: give a function of (output, target)")
     if not callable(optimizer):
         raise ValueError(
             f"optimizer is a {type(optimizer).__name__}: give a function that builds one, as "
             "in  lambda named: torch.optim.SGD(named, lr=0.1)"
+        )
+
+
+def _warn_of_untrained(optimizers: Sequence[StageOptimizer | None]) -> None:
+    """Frozen layers (requires_grad=False) are nobody's mistake; other weights without an optimizer
+    may be, though torch allows them."""
+    if not any(optimizers):
+        warnings.warn("no layer has a trainable parameter: nothing will be trained", stacklevel=3)
+    if left := [name for built in optimizers if built for name in built.left_out()]:
+        names = ", ".join(left[:4]) + (f" and {len(left) - 4} more" if len(left) > 4 else "")
+        warnings.warn(
+            f"the optimizer leaves out {names}: not trained, though gradients are computed for "
+            "them; if that is meant, freeze them with requires_grad_(False)",
+            stacklevel=3,
         )
 
 
@@ -254,7 +277,7 @@ def stage_counts(layers: Sequence[nn.Module], stages: int | Sequence[int]) -> tu
         if not isinstance(layer, nn.Module):
             raise SplitError(f"layer {j} is a {type(layer).__name__}: layers are torch modules")
     try:
-        if not isinstance(stages, Iterable):
+        if isinstance(stages, str) or not isinstance(stages, Iterable):
             whole("stages", stages, 1)
             costs = [1 + sum(p.numel() for p in layer.parameters()) for layer in layers]
             counts = split(costs, stages)

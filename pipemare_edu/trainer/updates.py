@@ -47,7 +47,7 @@ class StageOptimizer:
         self.names = [name for name, _ in named]
         self.parameters = [p for _, p in named]
         self.aliases = [nn.Parameter(p.data) for p in self.parameters]
-        built = build(list(zip(self.names, self.aliases, strict=True)))
+        built = self._built(build)
         pair = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
         self.optimizer: Optimizer = pair[0]
         self.scheduler: LRScheduler | None = pair[1]
@@ -59,6 +59,21 @@ class StageOptimizer:
             or bool(self.optimizer._optimizer_step_pre_hooks)
             or bool(self.optimizer._optimizer_step_post_hooks)
         )
+
+    def _built(self, build: Callable[[list[tuple[str, nn.Parameter]]], Any]) -> Any:
+        try:
+            return build(list(zip(self.names, self.aliases, strict=True)))
+        except Exception as error:
+            raise ValueError(
+                f"optimizer raised {type(error).__name__} for stage {self.stage + 1}: {error}; it "
+                "is called once per stage, with a list of the stage's (name, parameter) pairs"
+            ) from error
+
+    def left_out(self) -> list[str]:
+        """The names of the parameters that the optimizer does not have."""
+        theirs = {id(p) for group in self.optimizer.param_groups for p in group["params"]}
+        pairs = zip(self.names, self.aliases, strict=True)
+        return [name for name, alias in pairs if id(alias) not in theirs]
 
     def _check(self) -> None:
         opt, scheduler = self.optimizer, self.scheduler

@@ -235,7 +235,8 @@ class Wires(Links):
         stages = said(range(first, first + self.homes.count(peer)))
         return LinkLost(
             f"worker {self.rank} lost worker {peer} ({stages}): it went "
-            f"away, or was silent for longer than the time-out ({error})"
+            f"away, or was silent for longer than the time-out: if it is only slow, raise timeout "
+            f"({error})"
         )
 
     def _send(self, peer: int, kind: str, index: int, value: Value) -> None:

@@ -22,7 +22,7 @@ from . import checkpoint
 from .checkpoint import State
 from .fit import Fit
 from .job import job
-from .members import Member
+from .members import Member, temporary_folder
 from .memory import counted
 from .packing import to_bytes
 from .placement import START_SECONDS, Placement
@@ -114,11 +114,10 @@ class Workers:
                 whole = checkpoint.merge(State.decode(part.state) for part in parts)
                 self._take_back(parts[0].step, whole)
             return ""
-        dropped = "what was in flight was dropped: the weights are those "
         if self._consistent is None:
-            return dropped + "from before the run"
+            return self.fit.dropped("from before the run")
         self._take_back(*self._consistent)
-        return dropped + f"of the checkpoint at step {self._consistent[0]}"
+        return self.fit.dropped(f"of the checkpoint at step {self._consistent[0]}")
 
     def _take_back(self, step: int, state: State) -> None:
         trainer = self.fit.trainer
@@ -137,7 +136,7 @@ class Workers:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start(self) -> None:
-        self._folder = tempfile.mkdtemp(prefix="pipemare_edu-")
+        self._folder = tempfile.mkdtemp(prefix="pipemare_edu-", dir=temporary_folder())
         place, count = self.placement, self.placement.workers
         for rank in range(count):
             cores = share(rank, count) if place.devices[rank] == "cpu" else ()
@@ -282,7 +281,8 @@ class Workers:
                 failure = self._take(member)
                 if failure is not None:
                     return self._cause(failure)
-        return _culprit(asked, self._places, f"nothing was heard for {self._silent:.1f} s")
+        late = f"nothing was heard for {self._silent:.1f} s (if it is only slow, raise timeout)"
+        return _culprit(asked, self._places, late)
 
 
 def _culprit(asked: Sequence[Member], places: dict[int, Any], late: str) -> PipelineError:

@@ -125,6 +125,22 @@ def test_every_exercise_of_a_lesson_has_a_row(tmp_path: Path) -> None:
     )
 
 
+def test_what_a_cell_raised_before_is_told_with_the_verdict(tmp_path: Path) -> None:
+    rows = graded(save(tmp_path / "n.ipynb", "answer = ...", "answer = (", "check('1.3', answer)"))
+    status, message = rows["1.3"]
+    assert status == "not attempted" and "Code cell 3 raised SyntaxError:" in message
+    assert graded(save(tmp_path / "n.ipynb", "1 +", RIGHT))["1.3"] == ("right", "")
+
+
+def test_an_earlier_table_is_not_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(tmp_path / "n.ipynb", RIGHT)
+    (out := tmp_path / "table.csv").write_text("mine")
+    assert main(["grade", str(tmp_path), "--out", str(out)]) == 2
+    assert "is there already" in capsys.readouterr().err and out.read_text() == "mine"
+
+
 def test_the_latest_verdict_counts(tmp_path: Path) -> None:
     assert graded(save(tmp_path / "n.ipynb", "check('1.3', 3)", RIGHT)) == {"1.3": ("right", "")}
 
@@ -166,6 +182,7 @@ def test_what_is_no_notebook_is_unreadable(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     [row] = rerun.grade(path, "n", 10)
     assert row.status == "unreadable" and row.message.startswith("This is no notebook.")
+    assert "Error" not in row.message
 
 
 def test_a_notebook_without_exercises_says_so(tmp_path: Path) -> None:

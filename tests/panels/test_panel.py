@@ -11,6 +11,7 @@ import ipywidgets as w
 import pytest
 from ipywidgets.widgets import widget as registry
 
+from pipemare_edu import panels
 from pipemare_edu.figures import placeholder
 from pipemare_edu.figures.fig import Fig
 from pipemare_edu.panels import Goal, Panel
@@ -276,3 +277,8 @@ def test_drawing_takes_a_fifth_of_the_time_at_most(monkeypatch):
     monkeypatch.setattr(panel, "draw", draw)
     panel._advance(0.1)
     assert panel._pace.wait >= 0.25
+
+
+def test_a_misspelt_panel_has_a_close_match() -> None:
+    with pytest.raises(AttributeError, match="'StepDebuger': did you mean 'StepDebugger'"):
+        panels.StepDebuger  # noqa: B018

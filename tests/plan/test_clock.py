@@ -119,3 +119,15 @@ def test_lists_that_cannot_run_deadlock(lists):
 def test_thousands_of_operations_take_a_moment():
     timeline = pm.simulate(pm.schedule("lockstep", 107, 8, 30))
     assert sum(map(len, timeline.events)) == 107 * 30 * 17
+
+
+@pytest.mark.parametrize("lists", ["gpipe", "F0 B0 U0", None, 3, [3], [[1, 2]]])
+def test_what_is_no_list_of_operations_is_refused(lists):
+    with pytest.raises(ValueError, match="lists is .*: give a list|a stage's list"):
+        pm.simulate(lists)
+
+
+@pytest.mark.parametrize("cost", ["x", None, ["x"]])
+def test_costs_that_are_no_numbers_are_refused_by_name(cost):
+    with pytest.raises(ValueError, match="the backward cost is"):
+        pm.simulate(["F0 B0 U0"], backward=cost)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import pipemare_edu as pm
 from pipemare_edu.plan.ops import Op
-from pipemare_edu.plan.schedules import ASYNCHRONOUS, SYNCHRONOUS, depths, evaluated
+from pipemare_edu.plan.schedules import ASYNCHRONOUS, SYNCHRONOUS, asynchronous, depths, evaluated
 
 NAMES = SYNCHRONOUS + ASYNCHRONOUS
 legal_depths = st.lists(st.integers(0, 12), min_size=1, max_size=6).map(
@@ -159,3 +159,9 @@ def test_plan_needs_no_torch_and_imports_quickly():
     loaded = [r.stdout.split()[0] for r in runs]
     assert loaded == ["False"] * 3
     assert min(float(r.stdout.split()[1]) for r in runs) < 0.15  # numpy takes as much again
+
+
+@pytest.mark.parametrize("lead", [None, 2, 10**12])
+def test_depths_that_no_run_can_fill_cost_nothing(lead):
+    deep, enough = (list(asynchronous(d, 2, range(3), lead)) for d in (10**13 + 2, 10**13))
+    assert deep == enough and [op.kind for op in deep[:6]] == ["F"] * 6

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import pipemare_edu as pm
-from pipemare_edu.trainer.members import WorkerLost
+from pipemare_edu.trainer.members import WorkerLost, temporary_folder
 
 STAGES = 4
 
@@ -79,6 +79,7 @@ def failing(made, steps=60):
     error = caught.value
     assert error.run.status == "failed" and torch.equal(before, after)
     assert "weights are those from before the run" in error.run.note
+    assert "from before the run; a run with save_every" in str(error)  # and what to do about it
     assert nothing_left()
     return error, seconds
 
@@ -88,7 +89,10 @@ def nothing_left():
     deadline = time.monotonic() + 2
     while offspring() and time.monotonic() < deadline:
         time.sleep(0.02)
-    folders = list(Path(tempfile.gettempdir()).iterdir())
+    folders = [
+        *Path(tempfile.gettempdir()).iterdir(),
+        *Path(temporary_folder()).glob("pipemare_edu-*"),
+    ]
     return not offspring() and not folders and set(os.listdir("/dev/shm")) <= SHARED
 
 
@@ -172,7 +176,7 @@ def test_a_worker_that_ends_is_named(how, said, stage):
 @pytest.mark.parametrize("how", ["hang", "stop"])
 def test_a_worker_that_hangs_is_found_within_the_timeout(how, stage):
     error, seconds = failing(trainer({stage: (how, 6)}, timeout=3))
-    assert seconds < 5
+    assert seconds < 5 and "if it is only slow, raise timeout" in str(error)
     if how == "hang":
         assert isinstance(error, pm.StageError) and isinstance(error.__cause__, TimeoutError)
         assert (error.stage, error.operation, error.index) == (stage, "F", 5)
@@ -198,6 +202,7 @@ def test_batches_that_fail_end_the_run():
     with pytest.raises(ArithmeticError, match="as told") as caught:
         trainer().fit(bad(), 10)
     assert caught.value.run.status == "failed" and nothing_left()
+    assert "raised by batches, asked for minibatch 3" in "".join(caught.value.__notes__)
 
 
 def test_ctrl_c_returns_the_run_so_far():
@@ -212,10 +217,10 @@ def test_a_second_ctrl_c_ends_it_at_once():
     made = trainer({1: ("hang", 20)})
     for after in (1.0, 1.3):
         threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as caught:
         for _ in made.chunks(batches(), 10**7, seconds=10.0):
             pass
-    assert nothing_left()
+    assert caught.value.run.status == "cancelled" and nothing_left()
 
 
 def test_cancel_does_not_wait_for_a_worker_that_hangs():
@@ -234,6 +239,7 @@ def test_a_checkpoint_is_what_is_left_of_a_run_that_is_dropped(tmp_path):
     with pytest.raises(WorkerLost) as caught:
         made.fit(batches(), 100, save_every=5, save_to=tmp_path / "at_{step}")
     assert "checkpoint at step 15" in caught.value.run.note and made.step == 15
+    assert f"(--resume) {tmp_path / 'at_15'} goes on from step 15" in str(caught.value)
     other = trainer()
     other.restore(tmp_path / "at_15")
     mine = torch.cat([p.flatten() for layer in made.layers for p in layer.parameters()])
@@ -305,6 +311,9 @@ def test_a_layer_that_leaves_python_takes_nobody_along(workers):
     with pytest.raises(pm.StageError, match="stage 2, microbatch 4, forward") as caught:
         made.fit(batches(), 60)
     assert isinstance(caught.value.__cause__, SystemExit)
+    assert f"the weights are those {'from before the run' if workers else 'after step'}" in str(
+        caught.value
+    )
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -197,6 +197,30 @@ def test_no_batches_at_all(batches, steps) -> None:
         trainer_of().fit(batches, steps)
 
 
+@pytest.mark.parametrize("batches", [None, 3, "pairs"])
+@pytest.mark.parametrize("steps", [None, 2])
+def test_what_no_loop_can_go_over_is_refused_by_name(batches, steps) -> None:
+    with pytest.raises(ValueError, match=f"batches is {batches!r}: give pairs"):
+        trainer_of().fit(batches, steps)
+    with pytest.raises(ValueError, match="evaluate is 3: give pairs"):
+        trainer_of().fit(data(4, 4, 4), steps, evaluate=3)
+
+
+def broken():
+    yield data(4)[0]
+    raise KeyError("as told")
+
+
+@pytest.mark.parametrize("steps", [None, 3])
+def test_batches_that_raise_say_at_which_minibatch(steps) -> None:
+    with pytest.raises(KeyError, match="as told") as caught:
+        trainer_of().fit(broken(), steps)
+    assert caught.value.__notes__ == ["raised by batches, asked for minibatch 1 (the first is 0)"]
+    with pytest.raises(KeyError) as caught:
+        trainer_of().fit(data(4, 4, 4), steps, evaluate=broken())
+    assert "raised by evaluate, asked for minibatch 1" in caught.value.__notes__[0]
+
+
 @pytest.mark.parametrize("steps", [0, -1, 2.0, "3", True])
 def test_steps_are_a_whole_number(steps) -> None:
     with pytest.raises(ValueError, match="steps is"):

@@ -51,7 +51,17 @@ def test_a_restored_trainer_goes_on_with_the_pass(done, tmp_path):
     ("arguments", "message"),
     [
         ({"layers": nn.Linear(3, 3)}, "give a list of modules"),
+        ({"layers": None}, "layers is None: give a list of modules"),
+        ({"layers": "abc"}, "layers is 'abc': give a list of modules"),
         ({"loss": "mse"}, "loss is 'mse'"),
+        ({"loss": torch.nn.MSELoss}, "loss is <class .*MSELoss.*give a function"),
+        ({"stages": "2"}, "stages is '2': give a whole number"),
+        ({"method": 3}, "method is 3"),
+        ({"device": None}, "device is None"),
+        ({"workers": 1.5}, "workers is 1.5: give a whole number"),
+        ({"workers": "-1"}, "workers is '-1': give a whole number"),
+        ({"workers": "env"}, r"torchrun did not start this process \(RANK, "),
+        ({"seed": 2**63}, f"seed is {2**63}: give a whole number, from 0 to {2**63 - 1}"),
         ({"optimizer": torch.optim.SGD([torch.zeros(1)], lr=1)}, "function that builds one"),
         ({"device": "gpu"}, 'give "auto"'),
         ({"workers": 9}, "workers is 9"),
@@ -61,6 +71,23 @@ def test_a_restored_trainer_goes_on_with_the_pass(done, tmp_path):
 def test_what_cannot_work_is_refused_in_plain_words(arguments, message):
     with pytest.raises(ValueError, match=message):
         pm.Trainer(**({"layers": net(), "loss": mse_loss, "optimizer": sgd} | arguments))
+
+
+@pytest.mark.parametrize("depth", [5, None, 2.5])
+def test_depths_that_are_no_list_are_refused(depth):
+    with pytest.raises(ValueError, match=f"depth is {depth}: give one of .* list of depths"):
+        pm.PipeMare(depth=depth)
+
+
+@pytest.mark.parametrize("task", [3, None, ["digits"]])
+def test_a_task_that_is_no_name_is_unknown(task):
+    with pytest.raises(ValueError, match="unknown task"):
+        pm.train(task)
+
+
+def test_a_misspelt_name_has_a_close_match():
+    with pytest.raises(AttributeError, match="'Trainr': did you mean 'Trainer'"):
+        pm.Trainr  # noqa: B018
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a GPU that is absent")

@@ -1,5 +1,6 @@
 """Checkpoints at drains: resuming is bitwise the run that was never interrupted."""
 
+import io
 import json
 
 import pytest
@@ -75,21 +76,50 @@ def test_save_every_without_a_file_is_refused():
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_an_unwritable_file_ends_the_run_with_its_name(workers, tmp_path):
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").mkdir()
+
+    def data():
+        (tmp_path / "file").rmdir()
+        (tmp_path / "file").write_text("")
+        while True:
+            yield from batches()
+
     made = trainer(pm.PipeMare(), workers, sgd)
     with pytest.raises(OSError, match="file"):
-        made.fit(batches(), 8, save_every=2, save_to=tmp_path / "file" / "checkpoint")
+        made.fit(data(), 8, save_every=2, save_to=tmp_path / "file" / "checkpoint")
 
 
-@pytest.mark.parametrize("damage", ["truncated", "foreign", "empty"])
+@pytest.mark.parametrize("name", [None, 3, "", "nosuch/x", "nosuch/at_{step}", "file/x", "."])
+def test_a_checkpoint_that_cannot_be_written_is_refused_before_anything_runs(
+    name, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    made = trainer(pm.PipeMare(), 0, sgd)
+    with pytest.raises(ValueError, match="name of a file|no folder|save_to|is a folder"):
+        made.fit(batches(), 8, save_every=2, save_to=name)
+    assert made.step == 0 and [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("path", [None, 3, b"state", ""])
+def test_what_is_no_name_of_a_file_is_refused(path):
+    made = trainer(pm.PipeMare(), 0, sgd)
+    for use in (made.save, made.restore, pm.load):
+        with pytest.raises(ValueError, match="is no name of a file"):
+            use(path)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "foreign", "empty", "torch's"])
 def test_a_damaged_file_is_refused_and_changes_nothing(damage, tmp_path):
     path = tmp_path / "checkpoint"
     made = trainer(pm.PipeMare(), 2, adam)
     made.fit(batches(), 4, save_every=4, save_to=path)
-    data = path.read_bytes()
-    path.write_bytes({"truncated": data[:-50], "foreign": b"PK" + data, "empty": b""}[damage])
+    data, other = path.read_bytes(), io.BytesIO()
+    torch.save({"weight": torch.ones(3)}, other)
+    damaged = {"truncated": data[:-50], "foreign": b"PK" + data, "empty": b""}
+    path.write_bytes(damaged.get(damage, other.getvalue()))
     before = state(made)
-    with pytest.raises(ValueError, match="checkpoint: "):
+    with pytest.raises(ValueError, match=r"checkpoint: empty, cut short, or not written by \S+ or"):
         made.restore(path)
     same(before, state(made))
     assert made.step == 4

@@ -192,9 +192,22 @@ def test_parameters_left_out_by_the_factory_stay_as_they_are() -> None:
     build = lambda named: torch.optim.SGD([p for n, p in named if "bias" not in n], lr=0.1)  # noqa: E731
     layers = net()
     biases = [m[0].bias.clone() for m in layers]
-    pm.Trainer(layers, mse_loss, build, pm.PipeMare(), 3).fit(data(5))
+    with pytest.warns(UserWarning, match=r"the optimizer leaves out 0.0.bias, .*requires_grad_\(F"):
+        trainer = pm.Trainer(layers, mse_loss, build, pm.PipeMare(), 3)
+    trainer.fit(data(5))
     assert all(torch.equal(a, m[0].bias) for a, m in zip(biases, layers, strict=True))
     assert all(p.grad is None for m in layers for p in m.parameters())
+
+
+def test_frozen_layers_are_nobodys_mistake_unless_all_are(recwarn) -> None:
+    layers = net()
+    layers[0].requires_grad_(False)
+    pm.Trainer(layers, mse_loss, lambda n: torch.optim.SGD(n, lr=0.1), "gpipe", 3)
+    assert not recwarn
+    for layer in layers:
+        layer.requires_grad_(False)
+    with pytest.warns(UserWarning, match="no layer has a trainable parameter"):
+        pm.Trainer(layers, mse_loss, lambda n: torch.optim.SGD(n, lr=0.1), "gpipe", 3)
 
 
 def outside(named):
@@ -210,6 +223,12 @@ REFUSED = {
     "lbfgs": (lambda n: torch.optim.LBFGS([p for _, p in n]), "LBFGS.*closure"),
     "other parameters": (outside, "other tensors.*lambda named"),
     "nothing": (lambda n: None, "NoneType.*return a"),
+    "none of a stage": (
+        lambda n: torch.optim.SGD([p for name, p in n if name.startswith("0")], lr=0.1),
+        "ValueError for stage 2: optimizer got an empty parameter list; it is called once per sta",
+    ),
+    "a bad rate": (lambda n: torch.optim.SGD(n, lr=-1), "for stage 1: Invalid learning rate"),
+    "no argument": (lambda: None, "optimizer raised TypeError for stage 1"),
     "a list": (lambda n: [torch.optim.SGD(n, lr=0.1)], "list.*return a"),
     "a class": (lambda n: torch.optim.SGD, "return a"),
     "a scheduler alone": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from ...trainer.registry import unknown
+from ...checks import unknown
 from ..exercise import Exercise
 
 

@@ -7,10 +7,10 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ...checks import unknown
 from ...reproduce.presets import METHODS
 from ...studies.reproduction import PARTS
 from ...studies.target import BASELINE, found
-from ...trainer.registry import unknown
 from ..exercise import Exercise, Property
 from ..reading import numbers
 from .lesson06 import by_clock

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from ...checks import unknown
 from ...reproduce.presets import METHODS
 from ...studies.reproduction import after, live, racers
-from ...trainer.registry import unknown
 from ..exercise import Exercise, Property
 from .lesson08 import names_in
 
