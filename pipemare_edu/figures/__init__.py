@@ -26,7 +26,7 @@ from .segments import held_bars, segment_curve
 from .speedup import speedup
 from .stability import Mark, stability_map
 from .staleness import staleness_bars
-from .style import Figure, describe, placeholder
+from .style import Figure, describe, headline, placeholder
 from .threshold import growth, ratios
 from .time_use import time_use
 from .velocity import course, moves
@@ -53,6 +53,7 @@ __all__ = [
     "factors",
     "gantt",
     "growth",
+    "headline",
     "held_bars",
     "idle_fraction",
     "ladder",

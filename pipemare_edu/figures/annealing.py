@@ -38,8 +38,6 @@ def annealing(
         height=320,
         xaxis=axis("K, steps until every stage has the base rate", range=[0, 1.04 * steps]),
         yaxis=axis(f"{score} after {steps} steps", range=[-5, 105]),
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 75, "b": 45},
     )
     for value, name, colour in ((chosen, "K now", GREY), (guess, "your guess", COLOURS[4])):
         if value is not None:

@@ -48,11 +48,11 @@ def arrivals(
         traces,
         title or _soonest(runs, target),
         " ".join([f"{metric} of every run over {unit}.", _arrivals(runs, target), *_live(runs)]),
-        height=390,
+        height=420,
         xaxis=axis(unit, nticks=8, **({"type": "log"} if log else {"rangemode": "tozero"})),
         yaxis=axis(metric, rangemode="tozero"),
-        legend={"orientation": "h", "y": -0.21, "yanchor": "top", "x": 0.0, **_heading(target)},
-        margin={"l": 60, "r": 15 if target is None else 65, "t": 45, "b": 115},
+        legend=_heading(target),
+        margin={} if target is None else {"r": 65},
         **({} if target is None else _level(target)),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -70,20 +71,20 @@ def recipe_board(
         traces,
         title,
         _words(entries, columns, across, costs),
-        height=110 + 32 * len(names),
+        height=130 + 36 * len(names),
         barmode="overlay",
         showlegend=False,
         xaxis=axis(
-            f"{across} (mean final accuracy, %; ✕ diverged, which counts 0)",
-            domain=[0, 0.66],
+            across,
+            domain=[0, 0.58],
             tickvals=list(range(len(columns))),
             ticktext=list(columns),
             range=[-0.52, len(columns) - 0.48],
             fixedrange=True,
             **top,
         ),
-        xaxis2=axis("utilization", domain=[0.7, 0.84], range=[0, 1.4], **top, **hidden),
-        xaxis3=axis("weight memory", domain=[0.87, 1], range=[0, 1.4 * most], **top, **hidden),
+        xaxis2=axis("utili-<br>zation", domain=[0.62, 0.78], range=[0, 1.7], **top, **hidden),
+        xaxis3=axis("weight<br>memory", domain=[0.83, 1], range=[0, 1.7 * most], **top, **hidden),
         yaxis=axis(
             "",
             tickvals=list(range(len(names))),
@@ -93,7 +94,9 @@ def recipe_board(
             zeroline=False,
             fixedrange=True,
         ),
-        margin={"l": 60, "r": 30, "t": 100, "b": 10},
+        above=46,
+        margin={"r": 30, "b": 30},
+        annotations=[_key()],
         uirevision="board",
     )
 
@@ -118,7 +121,7 @@ def _cells(
         textposition="inside",
         insidetextanchor="middle",
         textangle=0,
-        constraintext="none",
+        constraintext="inside",
         textfont={"color": ["black" if shade < 0.6 else "white" for shade in shades]},
         marker={
             "color": [_colour(shade) for shade in shades],
@@ -178,6 +181,13 @@ def _stars(entries: Sequence[tuple[str, int, Entry]], names: Sequence[str]) -> g
     )
 
 
+def _key() -> dict[str, Any]:
+    """What the numbers are, below the board."""
+    where = {"x": 0, "xref": "paper", "xanchor": "left", "y": 0, "yref": "paper", "yanchor": "top"}
+    text = "mean final accuracy, %; ✕ diverged, which counts 0"
+    return {"text": text, "showarrow": False, "yshift": -4, **where}
+
+
 def _short(entry: Entry) -> str:
     """What stands in a cell."""
     if not entry.scores:
@@ -186,7 +196,7 @@ def _short(entry: Entry) -> str:
         return f"{entry.mean:.1f}"
     if entry.diverged == len(entry.scores):
         return "✕"
-    return f"{entry.mean:.1f} ({entry.diverged} ✕)"
+    return f"{entry.mean:.1f}<br>({entry.diverged} ✕)"  # side by side is too wide for a narrow page
 
 
 def _hatch(entry: Entry) -> str:

@@ -71,11 +71,9 @@ def bubbles(
         [*curves, *marks],
         title or f"Idle {percent(idle)} of all time is {percent(overhead(idle))} of working time",
         _words(stages, microbatches, idle, naive, measured),
-        height=280,
+        height=300,
         xaxis=axis("microbatches N", range=[0, counts[-1] + 0.5]),
         yaxis=axis("%", range=[0, 105]),
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 95, "b": 45},
     )
 
 

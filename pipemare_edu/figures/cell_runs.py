@@ -36,8 +36,6 @@ def cell_runs(lines: Sequence[Line], live: Line | None, title: str, steps: int) 
         height=300,
         xaxis=axis("step", range=[0, 1.02 * steps], zeroline=False),
         yaxis=axis("test accuracy, %", range=[0, 102]),
-        legend={"orientation": "h", "y": -0.28, "yanchor": "top", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 45, "b": 70},
         uirevision="runs",
     )
 

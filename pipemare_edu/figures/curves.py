@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from .style import COLOURS, DASHES, Figure, axis, figure, listed, log_axis, number
+from .style import COLOURS, DASHES, LEFT, RIGHT, Figure, axis, figure, listed, log_axis, number
 
 if TYPE_CHECKING:
     from ..trainer.run import Run
@@ -47,6 +47,8 @@ def curves(
         [*traces, *scores],
         title or _message(named, metric),
         " ".join(_words(label, run, metric) for label, run in named.items()) or "No run yet.",
+        # Plotly has no legend until there is a point: the plot keeps its place when it comes.
+        margin={} if any(len(trace.x) for trace in traces) else {"b": 82},
         **_layout(metric if scores else None, _losses(traces, log, size, _top(named.values()))),
     )
 
@@ -153,13 +155,11 @@ def _layout(metric: str | None, loss: dict[str, Any]) -> dict[str, Any]:
     )
     return {
         "height": 360,
-        "xaxis": axis("step", domain=[0, 0.56], rangemode="tozero"),
+        "xaxis": axis("step", domain=LEFT, rangemode="tozero"),
         "yaxis": loss,
-        "xaxis2": axis("step", domain=[0.66, 1], anchor="y2", rangemode="tozero"),
+        "xaxis2": axis("step", domain=RIGHT, anchor="y2", rangemode="tozero"),
         "yaxis2": axis(score, anchor="x2"),
-        "legend": {"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0.0},
         "uirevision": "curves",
-        "margin": {"l": 60, "r": 15, "t": 45, "b": 70},
     }
 
 
@@ -180,9 +180,16 @@ def _message(named: Mapping[str, Run], metric: str) -> str:
     elif score is None:
         latest = f"{label} stopped after {run.steps} steps"
     else:
-        latest = f"{label} reaches {metric} {number(score)}"
+        latest = f"{label} reaches {metric} {number(score)}{_other(named, metric)}"
     dead = sum(r.diverged is not None for r in named.values())
     return latest + (f"; {dead} of {len(named)} runs diverged" if dead and len(named) > 1 else "")
+
+
+def _other(named: Mapping[str, Run], metric: str) -> str:
+    """How the first of two runs did, if it came to its end."""
+    first, *more = named.items()
+    score = None if len(more) != 1 or first[1].status != "done" else _score(first[1], metric)
+    return "" if score is None else f", {first[0]} {number(score)}"
 
 
 def _words(label: str, run: Run, metric: str) -> str:

@@ -49,13 +49,11 @@ def discrepancy_bars(
         bars,
         title or _message(*off),
         _words(*off),
-        height=320,
+        height=330,
         barmode="group",
         bargap=0.25,
         xaxis=axis("stage", tickvals=stages, showgrid=False),
-        yaxis=axis("gradient off by (% of its size)", rangemode="tozero"),
-        legend={"orientation": "h", "y": -0.25, "yanchor": "top", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 45, "b": 75},
+        yaxis=axis("off by (% of its size)", rangemode="tozero"),
     )
 
 

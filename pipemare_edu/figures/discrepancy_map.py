@@ -67,8 +67,6 @@ def discrepancy_map(
         _words(reads, marks),
         **_layout(),
         height=440,
-        legend={"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 45, "b": 80},
     )
 
 
@@ -123,7 +121,7 @@ def _layout() -> dict[str, Any]:
         "tickvals": ticks,
         "ticktext": [f"{t:g}" for t in ticks],
     }
-    layout["yaxis"]["title"]["text"] = "delay of the forward weights τ_fwd (steps)"
+    layout["yaxis"]["title"]["text"] = "forward delay τ_fwd (steps)"
     return layout
 
 

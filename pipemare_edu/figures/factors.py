@@ -72,8 +72,6 @@ def factors(found: Mapping[str, Factors | None], baseline: str, title: str | Non
         shapes=[{"type": "line", "x0": 1, "x1": 1, "y0": 0, "y1": 1, "yref": "paper",
                  "line": {"color": GREY, "dash": "dot", "width": 1.5}}],
         annotations=[_missing(name) for name, f in found.items() if f is None],
-        legend={"orientation": "h", "y": -0.17, "yanchor": "top", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 45, "b": 85},
     )  # fmt: skip
 
 

@@ -61,10 +61,10 @@ def gantt(
         _clipped(_in_flight(row), first, last) for row in (*every, [e for r in every for e in r])
     ]
     stages = f"{len(rows)} stage{'s' * (len(rows) > 1)}"
-    message = f"{stages}, each on a device of its own: idle {share:.0%} of the time"
+    message = f"{stages}, a device each: idle {100 * share:.0f} % of the time"
     if crew:  # stages of one worker take turns, so only the worker is idle or not
         busy = (1 - share) * len(rows) / crew
-        message = f"{stages} in {crew} workers: a worker computes {busy:.0%} of the time"
+        message = f"{stages} in {crew} workers: a worker computes {100 * busy:.0f} % of the time"
     return figure(
         [
             *_bars(rows, unit, scale),
@@ -226,15 +226,13 @@ def _where(measured: bool | None, crew: int) -> str:
 
 def _layout(stages: int, where: str, memory: str, span: tuple[float, float]) -> dict[str, Any]:
     chart, strip = ROW * stages + 20, 64
-    height = chart + strip + 140
+    height = chart + strip + 150
     low = strip / (chart + strip + 18)
     return {
         "height": height,
         "barmode": "overlay",
         "bargap": 0,
         "uniformtext": {"minsize": 8, "mode": "hide"},
-        "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
-        "margin": {"l": 60, "r": 15, "t": 75, "b": 45},
         "xaxis": axis(where, anchor="y2", zeroline=False, range=list(span)),
         "yaxis": axis(
             "stage",
@@ -270,7 +268,7 @@ def _words(
     counts = Counter(e.kind for row in rows for e in row)
     parts = [f"{counts[k]} {look.name}s" for k, look in KINDS.items() if counts[k]]
     peaks = [max(level for _, level in steps) for steps in flights if steps]
-    shares = [f"{waits[i] / (span or 1.0):.0%}" for i in range(len(rows))]
+    shares = [f"{100 * waits[i] / (span or 1.0):.0f} %" for i in range(len(rows))]
     return (
         f"A Gantt chart over {number(span * unit[1])} {unit[0]}, a row for each of {len(rows)} "
         f"stages: {listed(parts)}. Idle, from the first stage to the last: {listed(shares)}. "

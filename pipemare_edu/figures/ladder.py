@@ -152,7 +152,7 @@ def _counts(rows: Sequence[Sequence[Event]], chosen: Place | None) -> Iterator[g
         return
     yield go.Scatter(
         x=np.array([(u.start + u.end) / 2 for u in seen.between]),
-        y=np.full(len(seen.between), seen.forward.stage + 0.58),
+        y=np.full(len(seen.between), seen.forward.stage + 0.5),
         text=[f"<b>{n}</b>" for n in range(1, len(seen.between) + 1)],
         mode="text",
         name="updates counted",
@@ -169,16 +169,14 @@ def _end(rows: Sequence[Sequence[Event]]) -> float:
 def _layout(stages: int, top: int, stamped: bool, end: float) -> dict[str, Any]:
     source = "stamped by a real run" if stamped else "counted from the lists"
     return {
-        "height": ROW * stages + 150,
+        "height": ROW * stages + 160,
         "barmode": "overlay",
         "bargap": 0,
         "uirevision": "ladder",
-        "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
-        "margin": {"l": 60, "r": 15, "t": 75, "b": 45},
         "xaxis": axis(f"model time; versions {source}", zeroline=False, range=[0, end]),
         "yaxis": axis(
             "stage",
-            range=[stages + 0.5, 0.4],
+            range=[stages + 0.5, 0.28],
             tickvals=list(range(1, stages + 1)),
             showgrid=False,
             zeroline=False,

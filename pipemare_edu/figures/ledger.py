@@ -31,7 +31,6 @@ SHOWN = {
     "activations": ("activations", "inputs"),
 }
 UNITS = ("bytes", "KB", "MB", "GB", "TB")
-BELOW = {"orientation": "h", "y": -0.28, "yanchor": "top", "x": 0.0, "traceorder": "normal"}
 
 
 def size(count: float) -> str:
@@ -80,8 +79,6 @@ def stage_bytes(
         height=340,
         barmode="stack",
         bargap=0.25,
-        legend=BELOW,
-        margin={"l": 60, "r": 15, "t": 45, "b": 95},
         annotations=missing,
         **_two_axes(len(formula), unit, most / scale),
     )
@@ -201,9 +198,7 @@ def method_bytes(
         barmode="stack",
         bargap=0.4,
         xaxis=axis("", showgrid=False, type="category"),
-        yaxis=axis(unit, range=[0, 1.15 * max(sums.values()) / scale]),
-        legend=BELOW | {"y": -0.12},
-        margin={"l": 60, "r": 15, "t": 45, "b": 85},
+        yaxis=axis(unit, range=[0, 1.25 * max(sums.values()) / scale]),
         annotations=[_above(name, sums[name] / scale, times[name]) for name in bills],
     )
 

@@ -44,7 +44,7 @@ def pipe(walk: Walk, at: int) -> Figure:
         traces,
         title(walk, at),
         in_words(walk, at),
-        height=ROW * (2 * stages - 1) + 140,
+        height=ROW * (2 * stages - 1) + 170,
         xaxis=axis(
             f"microbatch; in flight: {spaced(state.in_flight)}",
             range=[first - 0.6, last + 0.6],
@@ -66,8 +66,6 @@ def pipe(walk: Walk, at: int) -> Figure:
             "tickvals": [2 * i for i in range(stages)],
             "ticktext": _nexts(walk, at),
         },
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 75, "b": 45},
     )
 
 
@@ -91,7 +89,7 @@ def listing(walk: Walk, at: int) -> Figure:
         _progress(walk, at),
         f"A row of operations for each stage, from the first to the last: {', '.join(ran)} ran. "
         + " ".join(f"{text[0].upper()}{text[1:]}." for text in stuck.values()),
-        height=ROW * stages + 130,
+        height=ROW * stages + 140,
         barmode="overlay",
         bargap=0,
         uniformtext={"minsize": 7, "mode": "hide"},
@@ -99,8 +97,6 @@ def listing(walk: Walk, at: int) -> Figure:
         yaxis=axis(
             "stage", range=[stages + 0.6, 0.4], tickvals=list(range(1, stages + 1)), showgrid=False
         ),
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 75, "b": 45},
     )
 
 

@@ -8,7 +8,19 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from .curves import MARKS
-from .style import COLOURS, DASHES, Figure, axis, figure, listed, log_axis, number, placeholder
+from .style import (
+    COLOURS,
+    DASHES,
+    LEFT,
+    RIGHT,
+    Figure,
+    axis,
+    figure,
+    listed,
+    log_axis,
+    number,
+    placeholder,
+)
 
 SHOWS = ("loss", "score")
 PALE = 0.6  # opacity of a shipped run behind live ones
@@ -76,13 +88,11 @@ def race(
         title or message(racers),
         " ".join(words(racers, score)),
         height=380,
-        xaxis=axis("step", domain=[0, 0.56], rangemode="tozero"),
+        xaxis=axis("step", domain=LEFT, rangemode="tozero"),
         yaxis=_left(racers, show, score),
         xaxis2=_places(methods),
         yaxis2=axis(f"{score} at the end", anchor="x2", rangemode="tozero"),
-        legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0.0},
         uirevision="race",
-        margin={"l": 60, "r": 15, "t": 45, "b": 70},
     )
 
 
@@ -206,10 +216,11 @@ def _left(racers: Sequence[Racer], show: str, score: str) -> dict[str, object]:
 def _places(methods: Sequence[str]) -> dict[str, object]:
     return axis(
         "",
-        domain=[0.66, 1],
+        domain=RIGHT,
         anchor="y2",
         tickvals=list(range(len(methods))),
-        ticktext=[method.removeprefix("pipemare-") for method in methods],
+        ticktext=[method.removeprefix("pipemare-").replace(" ", "<br>", 1) for method in methods],
+        tickfont={"size": 11},
         range=[-0.5, len(methods) - 0.5],
         showgrid=False,
     )

@@ -48,9 +48,7 @@ def rate_curves(
         height=340,
         xaxis=axis("step", rangemode="tozero"),
         yaxis=_logarithmic(base, rates),
-        legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0.0},
         uirevision="rates",
-        margin={"l": 60, "r": 15, "t": 45, "b": 70},
     )
     if 0 < annealing <= steps[-1]:
         shown.add_vline(

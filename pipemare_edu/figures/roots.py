@@ -39,7 +39,7 @@ def roots(
     z, radius = np.roots(polynomial), spectral_radius(polynomial)
     w = iterates(case, rate, STEPS)
     layout = map_layout()
-    layout["xaxis"] |= {"domain": [0, 0.29], "tickvals": [0.01, 0.1, 1], "ticktext": None}
+    layout["xaxis"] |= {"domain": [0, 0.25], "tickvals": [0.01, 0.1, 1], "ticktext": None}
     return figure(
         [
             *map_traces(momentum, bar=False),
@@ -53,7 +53,7 @@ def roots(
         showlegend=False,
         **layout,
         **_axes(w),
-        margin={"l": 55, "r": 15, "t": 45, "b": 45},
+        margin={"l": 55},
     )
 
 
@@ -132,7 +132,7 @@ def _axes(w: np.ndarray) -> dict[str, Any]:
             "imaginary part", anchor="x2", scaleanchor="x2", range=[-1.4, 1.4],
             tickvals=[-1, 0, 1],
         ),
-        "xaxis3": axis("step", domain=[0.71, 1], anchor="y3", range=[0, STEPS]),
+        "xaxis3": axis("step", domain=[0.75, 1], anchor="y3", range=[0, STEPS]),
         "yaxis3": axis("w", anchor="x3", range=[-top, top], zerolinecolor=FAINT),
     }  # fmt: skip
 

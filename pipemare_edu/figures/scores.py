@@ -51,7 +51,8 @@ def scores(
         xaxis=axis("", domain=domain, **TICKS),
         yaxis=axis("", range=_range(left)),
         annotations=[_heading(x, text) for x, text in headings.items()],
-        margin={"l": 40, "r": 15, "t": 75, "b": 45},
+        above=22,
+        margin={"l": 40},
         **beside,
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ..plan.held import Held
-from .ledger import BELOW, LOOKS, filled, stage_ticks
+from .ledger import LOOKS, filled, stage_ticks
 from .style import COLOURS, GREY, Figure, Look, axis, figure, listed, number
 
 
@@ -45,11 +45,9 @@ def segment_curve(
         traces,
         f"Segments of {segment}: {chosen} stage activations in place of {stages * (stages + 1)}",
         _curve_words(stages, slots, segment, ran),
-        height=320,
+        height=360,
         xaxis=axis("segment length S", range=[0.5, stages + 0.5], zeroline=False),
         yaxis=axis("stage activations", rangemode="tozero"),
-        legend=BELOW,
-        margin={"l": 60, "r": 15, "t": 45, "b": 95},
         shapes=[
             {"type": "line", "x0": root, "x1": root, "y0": 0, "y1": 1, "yref": "y domain",
              "line": {"color": GREY, "dash": "dashdot", "width": 1}}
@@ -128,8 +126,6 @@ def held_bars(held: Sequence[Held], depths: Sequence[int], segment: int) -> Figu
         bargap=0.3,
         xaxis=axis("stage", **stage_ticks(len(held))),
         yaxis=axis("held at the peak", rangemode="tozero"),
-        legend=BELOW,
-        margin={"l": 60, "r": 15, "t": 45, "b": 95},
     )
 
 

@@ -39,8 +39,6 @@ def speedup(
         height=300,
         xaxis=axis("microbatches N", range=[0.5, len(clock) + 0.5], nticks=len(clock) + 1),
         yaxis=axis("times one process", rangemode="tozero"),
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 95, "b": 45},
     )
 
 

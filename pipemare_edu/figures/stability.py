@@ -58,8 +58,6 @@ def stability_map(
         _words(momentum, noise, marks),
         **map_layout(right),
         height=440,
-        legend={"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 45, "b": 80},
     )
 
 

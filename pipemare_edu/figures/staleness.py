@@ -46,8 +46,6 @@ def staleness_bars(
         bargap=0.25,
         xaxis=axis("stage", tickvals=stages, showgrid=False),
         yaxis=axis("updates old", rangemode="tozero"),
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 70, "b": 45},
     )
 
 

@@ -8,6 +8,7 @@ on black alike.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ FAINT = "rgba(128,128,128,0.28)"
 HATCH = "rgba(128,128,128,0.45)"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+LINE = 56  # characters of a title that fit beside each other in 460 pixels
+LEFT, RIGHT = (0.0, 0.54), (0.68, 1.0)  # of two plots; 460 pixels leave room for labels between
 
 
 class Look(NamedTuple):
@@ -52,21 +55,37 @@ class Figure(go.Figure):
         return describe(self)
 
 
-def figure(traces: Iterable[Any], title: str, description: str, **layout: Any) -> Figure:
+def figure(
+    traces: Iterable[Any], title: str, description: str, *, above: int = 0, **layout: Any
+) -> Figure:
     """A figure in the house style.
 
     title        the message, as a sentence
     description  what a reader who does not see the figure should know
+    above        pixels that the figure needs between its plot and the title
     layout       Plotly layout properties that are this figure's own
+
+    The title stands upon the plot, with room for two lines, so that a live figure keeps its place
+    when the message grows; the legend takes what it needs below.  So they never meet.
     """
+    lines = _lines(title)
     base: dict[str, Any] = {
-        "title": {"text": title, "font": {"size": 15}, "x": 0.01, "xanchor": "left"},
         "font": {"color": GREY, "size": 12},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 60, "r": 15, "t": 45, "b": 45},
         "meta": {"description": description},
         "template": {},  # Plotly's own weighs 7 KB a figure
+    }
+    margin = {"l": 60, "r": 20, "t": above + 14 + 20 * max(2, len(lines)), "b": 45}
+    legend = {"orientation": "h", "x": 0, "traceorder": "normal"}
+    legend |= {"yref": "container", "y": 0, "yanchor": "bottom"}
+    layout["margin"] = margin | layout.get("margin", {})
+    layout["legend"] = legend | layout.get("legend", {})
+    layout["title"] = {
+        "text": "<br>".join(lines),
+        "font": {"size": 15},
+        **{"x": 0.01, "xanchor": "left", "yref": "paper", "y": 1, "yanchor": "bottom"},
+        "pad": {"b": above + 10 + 20 * (len(lines) - 1)},  # the first line is what is anchored
     }
     # Looking at every property again took half of the time of a figure that follows a slider.
     shown = Figure(data=list(traces), layout=base | layout, _validate=False)
@@ -104,10 +123,23 @@ def _axes_of(trace: Any) -> tuple[str, str]:
     return trace.xaxis or "x", trace.yaxis or "y"
 
 
+def _lines(title: str) -> list[str]:
+    """A title in as few lines as a narrow page allows, about equally long."""
+    fewest = len(textwrap.wrap(title, LINE))
+    widths = range(len(title) // max(1, fewest), LINE + 1)
+    wrapped = (textwrap.wrap(title, width, break_on_hyphens=False) for width in widths if width)
+    return next((lines for lines in wrapped if len(lines) <= fewest), [title])
+
+
+def headline(shown: go.Figure) -> str:
+    """The title of a figure from this package, in one line."""
+    return (shown.layout.title.text or "").replace("<br>", " ")
+
+
 def describe(shown: go.Figure) -> str:
     """The title and the description in words of a figure from this package."""
     meta = shown.layout.meta or {}
-    return " ".join(filter(None, [sentence(shown.layout.title.text or ""), meta["description"]]))
+    return " ".join(filter(None, [sentence(headline(shown)), meta["description"]]))
 
 
 def rgba(colour: str, opacity: float) -> str:
@@ -119,7 +151,9 @@ def rgba(colour: str, opacity: float) -> str:
 def placeholder(title: str, height: int) -> Figure:
     """An empty figure that says what will be there."""
     hidden = {"visible": False}
-    return figure([], title, "Nothing has run yet.", height=height, xaxis=hidden, yaxis=hidden)
+    said = "Nothing has run yet."
+    margin = {"b": 10}  # the lowest are little higher than their title
+    return figure([], title, said, height=height, margin=margin, xaxis=hidden, yaxis=hidden)
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:

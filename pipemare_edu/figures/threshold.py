@@ -49,7 +49,7 @@ def ratios(table: Mapping[str, Mapping[str, Sequence[float]]], title: str) -> Fi
         traces,
         title,
         _table_in_words(table),
-        height=90 + 44 * len(predictions),
+        height=110 + 44 * len(predictions),
         xaxis=axis(
             "rate found / rate predicted", type="log", tickvals=ticks,
             ticktext=[f"{t:g}" for t in ticks],
@@ -58,8 +58,6 @@ def ratios(table: Mapping[str, Mapping[str, Sequence[float]]], title: str) -> Fi
             "", tickvals=list(range(len(predictions))), ticktext=predictions[::-1], showgrid=False,
             zeroline=False,
         ),
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 70, "b": 45},
     )  # fmt: skip
     shown.add_vline(1.0, line={"color": GREY, "dash": "dash", "width": 1.5})
     return shown
@@ -111,9 +109,7 @@ def growth(runs: Mapping[str, Sequence[float]], title: str | None = None) -> Fig
         showlegend=True,
         xaxis=axis("step", rangemode="tozero"),
         yaxis=axis("loss / first loss", type="log", exponentformat="power", nticks=6),
-        legend={"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0.0},
         uirevision="growth",
-        margin={"l": 60, "r": 15, "t": 45, "b": 80},
     )
 
 

@@ -75,14 +75,12 @@ def time_use(
         [_bar(part, rows) for part in PARTS],
         title or _message(measured or modelled, bool(measured)),
         " ".join(map(_words, rows)),
-        height=ROW * len(rows) + 130,
+        height=ROW * len(rows) + 140,
         barmode="stack",
         uniformtext={"mode": "hide", "minsize": 11},
         bargap=0.25,
         xaxis=axis("share of the time (%)", range=[0, 100], zeroline=False),
         yaxis=axis("", autorange="reversed", showgrid=False),
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
-        margin={"l": 60, "r": 15, "t": 75, "b": 45},
     )
 
 

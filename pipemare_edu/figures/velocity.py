@@ -132,8 +132,6 @@ def course(weight: Floats, tau: int, decay: float, title: str | None = None) -> 
         height=320,
         xaxis=axis("version t"),
         yaxis=axis("one weight"),
-        legend={"orientation": "h", "y": -0.25, "yanchor": "top", "x": 0.0},
-        margin={"l": 60, "r": 15, "t": 45, "b": 75},
     )
 
 

@@ -94,7 +94,7 @@ class _Raised(Exception):
 
 def judge(exercise: Exercise, answer: Any, *given: Any) -> Verdict:
     """The verdict on an answer; an error in the learner's code is a wrong answer, never raised."""
-    if answer is ...:
+    if _blank(answer):
         return Verdict(exercise.id, "not attempted")
     if exercise.given and not given:
         call = f'check("{exercise.id}", your answer, {exercise.given})'
@@ -125,6 +125,11 @@ def judge(exercise: Exercise, answer: Any, *given: Any) -> Verdict:
     return Verdict(exercise.id, "right")
 
 
+def _blank(value: Any) -> bool:
+    """Whether `...` still stands for the answer, or for a part of it."""
+    return value is ... or (isinstance(value, list | tuple) and any(v is ... for v in value))
+
+
 def _shown(value: Any) -> str:
     """A value in one line: its text, or its type where that takes more."""
     text = repr(value)
@@ -141,7 +146,7 @@ def _watched(answer: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             called = f"{answer.__name__}({', '.join(map(_shown, args))})"
             raise _Raised(f"{called} raised {type(error).__name__}: {error}.") from error
-        if result is ...:
+        if _blank(result):
             raise _NotAttempted
         return result
 

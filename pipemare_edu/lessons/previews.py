@@ -3,8 +3,9 @@
     python -m pipemare_edu.lessons.previews [lesson ...]
 
 A built notebook keeps a figure as a value, which only Jupyter draws.  This adds a PNG beside every
-figure that has none: where both are there, Jupyter takes the value.  Chrome draws them; where there
-is none the notebooks stay as they are.
+figure that has none.  JupyterLab shows the picture, too, in its own size, and draws the value once
+the pointer is there: so a picture is as high as its figure and no wider than a cell.  Chrome draws
+them; where there is none the notebooks stay as they are.
 """
 
 from __future__ import annotations
@@ -29,13 +30,12 @@ from .lint import lint
 from .source import lessons
 
 PNG = "image/png"
-WIDTH, HEIGHT = 800, 450  # pixels of a page; HEIGHT where a figure has none of its own
-SCALE = 1.5  # pixels of the picture for each of the page's
+WIDTH, HEIGHT = 720, 450  # pixels; HEIGHT where a figure has none of its own
 COLOURS = 64  # a picture in so few has a sixth of the bytes and looks the same
 CHROMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-DRAW = """([figure, width, height, scale]) =>
-  Plotly.toImage(figure, { format: "png", width, height, scale })"""
+DRAW = """([figure, width, height]) =>
+  Plotly.toImage(figure, { format: "png", width, height })"""
 
 Draw = Callable[[dict[str, Any]], bytes]
 
@@ -57,7 +57,7 @@ def drawing(browser: Browser) -> Draw:
 
     def draw(figure: dict[str, Any]) -> bytes:
         shown = {key: figure[key] for key in ("data", "layout")}
-        url = page.evaluate(DRAW, [shown, WIDTH, _height(figure), SCALE])
+        url = page.evaluate(DRAW, [shown, WIDTH, _height(figure)])
         return base64.b64decode(url.partition(",")[2])
 
     return draw

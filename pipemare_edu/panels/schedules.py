@@ -184,7 +184,7 @@ def _beside(now: Settings) -> str:
 def _chart(measured: Measured | None, memory: str) -> Figure:
     if measured is None:
         return placeholder("The measured chart appears here", 120)
-    title = f"{measured.settings.label}, measured: idle {measured.idle:.0%} of the time"
+    title = f"{measured.settings.label}, measured: idle {100 * measured.idle:.0f} % of the time"
     return gantt(measured.events, measured=True, memory=memory, title=title)
 
 

@@ -12,10 +12,12 @@ from html import escape
 from typing import Any
 
 RED = "var(--jp-error-color1, #c4401c)"
+TWO_LINES = "line-height:1.4;min-height:2.8em"  # what is below stays where it is at the second one
 
 
 def status(text: str) -> str:
-    return f'<div class="pipemare-status" role="status" aria-live="polite">{escape(text)}</div>'
+    said = f'<div class="pipemare-status" role="status" aria-live="polite" style="{TWO_LINES}">'
+    return f"{said}{escape(text)}</div>"
 
 
 def failure(error: BaseException) -> str:
@@ -33,7 +35,7 @@ def failure(error: BaseException) -> str:
 
 
 def _alert(text: str) -> str:
-    style = f"color:{RED};white-space:pre-wrap"
+    style = f"color:{RED};white-space:pre-wrap;{TWO_LINES}"
     return f'<div class="pipemare-status" role="alert" style="{style}">{escape(text)}</div>'
 
 

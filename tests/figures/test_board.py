@@ -20,7 +20,7 @@ def board(**more):
 
 def test_diverged_cells_are_marked_and_hatched():
     cells = board().data[0]
-    assert list(cells.text) == ["95.0", "✕", "97.5", "40.0 (1 ✕)"]
+    assert list(cells.text) == ["95.0", "✕", "97.5", "40.0<br>(1 ✕)"]
     assert list(cells.marker.pattern.shape) == ["", "x", "", "/"]
     assert list(cells.marker.line.width) == [0, 0, 0, 4]
 

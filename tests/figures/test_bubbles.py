@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from pipemare_edu.figures import bubbles, describe, idle_fraction, overhead
+from pipemare_edu.figures import bubbles, describe, headline, idle_fraction, overhead
 from pipemare_edu.figures.bubbles import formula
 from pipemare_edu.plan.clock import simulate
 from pipemare_edu.plan.schedules import schedule
@@ -47,7 +47,7 @@ def test_curves_and_marks():
 
 def test_the_message_gives_both_numbers_and_the_words_say_which():
     figure = bubbles(4, 8, 3 / 11)
-    assert figure.layout.title.text == "Idle 27.3 % of all time is 37.5 % of working time"
+    assert headline(figure) == "Idle 27.3 % of all time is 37.5 % of working time"
     assert "by the formula (P−1)/(N+P−1) = 3/11" in describe(figure)
     assert "measured" not in describe(figure)
     assert "measured 31 %" in describe(bubbles(4, 8, 3 / 11, measured=0.31))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pipemare_edu.figures import curves, describe
+from pipemare_edu.figures import curves, describe, headline
 from pipemare_edu.figures.curves import bucket
 from pipemare_edu.figures.style import log_axis
 from pipemare_edu.trainer.run import Run
@@ -40,7 +40,7 @@ def test_losses_and_metric_of_each_run():
     assert [list(s.y) for s in scores] == [[60, 91], [60, 91]]
     assert scores[0].marker.symbol != scores[1].marker.symbol
     assert figure.layout.yaxis2.title.text == "accuracy"
-    assert figure.layout.title.text == "two reaches accuracy 91"
+    assert headline(figure) == "two reaches accuracy 91, one 91"
 
 
 def test_a_diverged_run_ends_in_a_marked_point_that_says_when():
@@ -48,13 +48,13 @@ def test_a_diverged_run_ends_in_a_marked_point_that_says_when():
     end = named(figure, "diverged at step 3")
     assert list(end.x) == [3] and list(end.y) == [4.0]  # the last loss that was finite
     assert end.marker.symbol == "x" and end.showlegend is not False
-    assert figure.layout.title.text == "bad diverges at step 3"
+    assert headline(figure) == "bad diverges at step 3"
     assert np.isfinite(named(figure, "bad").y).all()
     assert "diverged at step 3" in describe(figure)
 
 
 def test_the_title_counts_diverged_runs():
-    assert curves({"bad": BAD, "good": GOOD}).layout.title.text == (
+    assert headline(curves({"bad": BAD, "good": GOOD})) == (
         "good reaches accuracy 91; 1 of 2 runs diverged"
     )
 
@@ -98,5 +98,5 @@ def test_runs_of_one_method_get_different_labels():
 
 
 def test_no_runs_and_no_steps_yet():
-    assert "appear here" in curves({}).layout.title.text
+    assert "appear here" in headline(curves({}))
     assert "no step done yet" in describe(curves({"new": fake([], "running")}))

@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from pipemare_edu.figures import course, describe, discrepancy_bars, discrepancy_map, moves
+from pipemare_edu.figures import (
+    course,
+    describe,
+    discrepancy_bars,
+    discrepancy_map,
+    headline,
+    moves,
+)
 from pipemare_edu.figures.discrepancy_map import Reads, agreement, edge_at, edge_of
 from pipemare_edu.figures.stability import Mark
 from pipemare_edu.figures.style import GREY
@@ -23,7 +30,7 @@ EVERY = [
 @pytest.mark.parametrize("figure", EVERY)
 def test_house_style_words_and_weight(figure):
     assert figure.layout.paper_bgcolor == figure.layout.plot_bgcolor == "rgba(0,0,0,0)"
-    assert figure.layout.font.color == GREY and figure.layout.title.text
+    assert figure.layout.font.color == GREY and headline(figure)
     assert len(describe(figure)) > 100
     assert len(figure.to_json()) < 50_000
 
@@ -39,7 +46,7 @@ def test_with_delta_and_t2_there_are_three_edges_and_the_title_says_where():
     figure = discrepancy_map(5.0, 0, math.exp(-2))
     names = [t.name for t in figure.data if t.name]
     assert names == ["delay alone: Lemma 1", "with Δ = 5", "with Δ = 5 and T2"]
-    assert figure.layout.title.text == (
+    assert headline(figure) == (
         "Delay 10, Δ = 5: rates from 0.0176 on are unstable; with T2, from 0.0971"
     )
 
@@ -65,13 +72,13 @@ def test_bars_leave_out_what_is_no_number():
     figure = discrepancy_bars([0.8, math.nan], [0.3, math.nan], [2.0, 0.0])
     assert figure.data[0].y[0] == 80 and np.isnan(figure.data[0].y[1])
     assert figure.data[0].customdata[0] == pytest.approx(1.6)
-    assert "80 % of its size, T2's by 30 %" in figure.layout.title.text
+    assert "80 % of its size, T2's by 30 %" in headline(figure)
 
 
 def test_moves_say_what_is_missed_and_mark_d():
     figure = moves(WALK, 7, 0.14)
     _, dots, curve, _, here = figure.data
-    assert here.x[0] == 0.14 and f"by {here.y[0]:.0f} %" in figure.layout.title.text
+    assert here.x[0] == 0.14 and f"by {here.y[0]:.0f} %" in headline(figure)
     assert len(dots.x) == 30
     assert here.y[0] == pytest.approx(curve.y[list(curve.x).index(0.14)])
 
@@ -83,5 +90,5 @@ def test_both_forms_of_t2_are_one_line():
     w, m = lines["newest w"], lines["average m"]
     assert np.allclose(lines["T2 reads w − τδ"], w + back * (m - w))
     assert np.allclose(lines["forward read w[t−τ]"][tau:], w[:-tau])
-    assert "and on" in course(WALK[:, 0], 7, 0.05).layout.title.text
-    assert "of the way" in course(WALK[:, 0], 7, 0.6).layout.title.text
+    assert "and on" in headline(course(WALK[:, 0], 7, 0.05))
+    assert "of the way" in headline(course(WALK[:, 0], 7, 0.6))

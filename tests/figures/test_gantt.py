@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from effort import QUICK, calls
 
-from pipemare_edu.figures import describe, gantt
+from pipemare_edu.figures import describe, gantt, headline
 from pipemare_edu.plan.clock import Event, simulate
 from pipemare_edu.plan.schedules import schedule
 
@@ -84,7 +84,7 @@ def test_a_span_shows_and_counts_that_part_only():
     whole, steady = gantt(timeline), gantt(timeline, span=(20.0, 60.0))
     assert whole.layout.xaxis.range == (0.0, timeline.makespan)
     assert steady.layout.xaxis.range == (20.0, 60.0)
-    assert "idle 0%" in steady.layout.title.text
+    assert "idle 0 %" in headline(steady)
     assert len(bars(steady)["forward"].x) < len(bars(whole)["forward"].x)
 
 
@@ -104,7 +104,7 @@ def test_an_outline_keeps_bars_of_one_kind_apart():
 
 def test_message_and_description():
     figure = gantt(simulate(schedule("gpipe", 4, 8, 1)))
-    assert figure.layout.title.text == "4 stages, each on a device of its own: idle 27% of the time"
+    assert headline(figure) == "4 stages, a device each: idle 27 % of the time"
     text = describe(figure)
     assert "32 forwards, 32 backwards and 4 updates" in text
     assert "in flight: 8, 8, 8 and 8; over all stages 32" in text
@@ -115,7 +115,7 @@ def test_measured_times_are_labelled_so():
     events = [Event(0, "F", 0, 0.0, 0.002, 0), Event(0, "B", 0, 0.002, 0.006, 0)]
     figure = gantt(events, measured=True)
     assert "measured" in figure.layout.xaxis.title.text and "ms" in figure.layout.xaxis.title.text
-    assert "idle 0%" in figure.layout.title.text
+    assert "idle 0 %" in headline(figure)
 
 
 def test_hundreds_of_operations_take_milliseconds_and_tens_of_kilobytes():

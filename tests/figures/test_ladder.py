@@ -8,7 +8,7 @@ import pytest
 from effort import QUICK, calls
 
 import pipemare_edu as pm
-from pipemare_edu.figures import describe, ladder
+from pipemare_edu.figures import describe, headline, ladder
 from pipemare_edu.figures.ages import ages, by_stage, stashed
 from pipemare_edu.figures.ladder import LIT, UNIT, beginning
 from pipemare_edu.figures.passages import find, passage, tell
@@ -118,7 +118,7 @@ def test_a_chosen_forward_lights_its_backward_and_the_updates_between_counted():
     assert lit(figure) == {"0 F8", "0 B8", *updates}
     counts = figure.data[-1]
     assert [text.strip("<b>/") for text in counts.text] == [str(n) for n in range(1, 8)]
-    assert figure.layout.title.text.endswith("so τ = 7")
+    assert headline(figure).endswith("so τ = 7")
     assert lit(ladder(paper(), (0, "B8"))) == lit(figure)
     assert lit(ladder(paper(), (0, "U4"))) == {"0 U4"}
     assert lit(ladder(paper())) == set()
@@ -156,12 +156,12 @@ def test_an_operation_that_is_not_there(place, says):
 
 
 def test_message_and_description():
-    assert ladder(paper()).layout.title.text == (
+    assert headline(ladder(paper())) == (
         "Forwards of stage 1 read weights up to 7 updates old, those of stage 4 up to 1"
     )
     assert "forwards 7, 5, 3 and 1; by backwards 0, 0, 0 and 0" in describe(ladder(paper()))
-    assert "still the newest" in ladder(paper("gpipe", 4, 2)).layout.title.text
-    assert "up to 1 update old" in ladder(paper("lockstep", 1, 1)).layout.title.text
+    assert "still the newest" in headline(ladder(paper("gpipe", 4, 2)))
+    assert "up to 1 update old" in headline(ladder(paper("lockstep", 1, 1)))
 
 
 def test_hundreds_of_operations_take_milliseconds_and_tens_of_kilobytes():

@@ -17,6 +17,7 @@ from pipemare_edu.figures import (
     curves,
     describe,
     gantt,
+    headline,
     held_bars,
     ladder,
     listing,
@@ -32,7 +33,7 @@ from pipemare_edu.figures import (
     time_use,
     walk,
 )
-from pipemare_edu.figures.style import COLOURS, GREY, axis, figure
+from pipemare_edu.figures.style import COLOURS, GREY, LINE, axis, figure
 from pipemare_edu.plan.clock import simulate
 from pipemare_edu.plan.held import peaks
 from pipemare_edu.plan.ledger import ledger
@@ -68,8 +69,8 @@ FIGURES = [
 def test_transparent_grey_and_described(figure):
     assert figure.layout.paper_bgcolor == figure.layout.plot_bgcolor == "rgba(0,0,0,0)"
     assert figure.layout.font.color == GREY
-    assert figure.layout.title.text and figure.layout.meta["description"]
-    assert describe(figure).startswith(figure.layout.title.text)
+    assert headline(figure) and figure.layout.meta["description"]
+    assert describe(figure).startswith(headline(figure))
 
 
 def same(left, right):
@@ -82,9 +83,27 @@ def test_no_axis_is_without_a_point(shown):
     assert bare(shown) == []
 
 
+@pytest.mark.parametrize("shown", FIGURES)
+def test_the_title_stands_upon_the_plot_and_the_legend_below_it(shown):
+    """Both take more lines on a narrow page; so they never meet."""
+    title, legend = shown.layout.title, shown.layout.legend
+    assert (title.yref, title.y, title.yanchor) == ("paper", 1, "bottom")
+    assert (legend.yref, legend.y, legend.yanchor) == ("container", 0, "bottom")
+    assert all(len(line) <= LINE for line in title.text.split("<br>"))
+    assert title.pad.b + 24 <= shown.layout.margin.t  # the first line has its place
+
+
+def test_a_live_figure_keeps_its_place_when_its_title_grows():
+    short, long, longer = (figure([CURVE], words, "Words") for words in TITLES)
+    assert short.layout.margin.t == long.layout.margin.t < longer.layout.margin.t
+    assert long.layout.title.text.count("<br>") == 1 and headline(long) == TITLES[1]
+    assert {len(line.split()) for line in long.layout.title.text.split("<br>")} == {10}
+
+
+TITLES = ("One", " ".join(["word"] * 20), " ".join(["word"] * 30))
 AXES = {"xaxis2": axis("", anchor="y2"), "yaxis2": axis("", anchor="x2")}
 BOTH = {"xaxis": axis(""), "yaxis": axis("")} | AXES
-LINE = go.Scatter(x=[1, 2], y=[1, 2])
+CURVE = go.Scatter(x=[1, 2], y=[1, 2])
 BAR = go.Bar(y=[1, 2], xaxis="x2", yaxis="y2")
 MAP = go.Heatmap(z=[[1]], xaxis="x2", yaxis="y2")
 
@@ -92,15 +111,15 @@ MAP = go.Heatmap(z=[[1]], xaxis="x2", yaxis="y2")
 @pytest.mark.parametrize(
     ("traces", "layout", "held"),
     [
-        ([LINE], BOTH, ["x2"]),
-        ([LINE, go.Scatter(xaxis="x2", yaxis="y2")], BOTH, ["x2"]),
-        ([LINE, go.Bar(x=[], y=[], xaxis="x2", yaxis="y2")], BOTH, ["x2"]),
+        ([CURVE], BOTH, ["x2"]),
+        ([CURVE, go.Scatter(xaxis="x2", yaxis="y2")], BOTH, ["x2"]),
+        ([CURVE, go.Bar(x=[], y=[], xaxis="x2", yaxis="y2")], BOTH, ["x2"]),
         ([BAR], BOTH, ["x"]),
         ([], BOTH, ["x", "x2"]),
-        ([LINE, BAR], BOTH, []),
-        ([LINE, MAP], BOTH, []),
+        ([CURVE, BAR], BOTH, []),
+        ([CURVE, MAP], BOTH, []),
         ([], {}, ["x"]),
-        ([LINE], {"xaxis": axis(""), "xaxis2": axis("")}, ["x2"]),
+        ([CURVE], {"xaxis": axis(""), "xaxis2": axis("")}, ["x2"]),
         ([], {name: {"visible": False} for name in BOTH}, []),
     ],
 )
@@ -114,7 +133,7 @@ def test_axes_without_points_keep_their_place(traces, layout, held):
 
 def test_axes_without_points_have_no_numbers_but_their_own():
     own = {**BOTH, "xaxis2": axis("", anchor="y2", range=[0, 5])}
-    shown = figure([LINE], "Title", "Words", **own).layout
+    shown = figure([CURVE], "Title", "Words", **own).layout
     assert shown.xaxis.range is None and shown.xaxis.showticklabels is None
     assert shown.xaxis2.range == (0, 5) and shown.xaxis2.showticklabels is None
     assert shown.yaxis2.range == (0, 1) and shown.yaxis2.showticklabels is False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipemare_edu.figures import Track, arrivals, describe, scores
+from pipemare_edu.figures import Track, arrivals, describe, headline, scores
 from pipemare_edu.figures.arrivals import arrival
 
 ENDS = {"GPipe": [98.0, 99.0], "PipeMare naive": [None, 10.0], "PipeMare T1": []}
@@ -28,9 +28,9 @@ def test_no_run_covers_the_number_of_its_mean():
 
 def test_the_message_names_the_best_and_the_worst():
     figure = scores(ENDS, "accuracy")
-    assert figure.layout.title.text == "Mean accuracy at the end: GPipe 98.5, PipeMare naive 5"
+    assert headline(figure) == "Mean accuracy at the end: GPipe 98.5, PipeMare naive 5"
     assert "PipeMare naive 5 (1 of 2 diverged) and PipeMare T1 has no run" in describe(figure)
-    assert scores({}, "accuracy").layout.title.text == "No run has ended yet"
+    assert headline(scores({}, "accuracy")) == "No run has ended yet"
 
 
 def test_the_reported_panel_has_a_scale_of_its_own_and_the_same_colours():
@@ -66,7 +66,7 @@ def test_a_line_a_run_and_a_cross_where_it_diverged():
 def test_who_arrives_first():
     figure = arrivals(RUNS, "accuracy", "steps of GPipe", 95.0)
     title = "Of those that reach 95 in every run, PipeMare is the soonest on average"
-    assert figure.layout.title.text == title
+    assert headline(figure) == title
     assert "GPipe 30 (2 of 2 runs) and PipeMare 4 (2 of 2 runs)" in describe(figure)
     assert arrival(RUNS["naive"][0], 95.0) is None, "it diverged"
 
@@ -74,7 +74,7 @@ def test_who_arrives_first():
 def test_a_method_whose_runs_do_not_all_arrive_is_not_called_the_soonest():
     lucky = {"lucky": [Track([1, 2], [50, 99]), Track([1, 2], [50, 60])], "sure": RUNS["GPipe"]}
     figure = arrivals(lucky, "accuracy", "steps of GPipe", 95.0)
-    assert figure.layout.title.text == "sure alone reaches 95 in every run"
+    assert headline(figure) == "sure alone reaches 95 in every run"
     assert [t.name for t in figure.data if t.showlegend] == ["lucky: 1 of 2", "sure: 2 of 2"]
     assert "lucky 2 (1 of 2 runs)" in describe(figure)
 
@@ -86,5 +86,5 @@ def test_the_label_of_the_target_is_beside_the_plot():
 
 
 def test_nobody_arrives_and_no_target_is_known():
-    assert "No method reaches" in arrivals(RUNS, "accuracy", "steps", 100.0).layout.title.text
+    assert "No method reaches" in headline(arrivals(RUNS, "accuracy", "steps", 100.0))
     assert "No target is known yet" in describe(arrivals({}, "accuracy", "steps"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipemare_edu.figures import Racer, annealing, describe, race, rate_curves
+from pipemare_edu.figures import Racer, annealing, describe, headline, race, rate_curves
 from pipemare_edu.figures.rates import shown_stages
 
 
@@ -93,15 +93,12 @@ def test_rates_and_what_was_measured():
 
 def test_titles_of_rates():
     level = {0: [0.2, 0.2, 0.0]}
-    assert curves(annealing=0).layout.title.text == "Every stage has the base rate"
-    assert curves(rates=level).layout.title.text == "Every stage has the base rate"
+    assert headline(curves(annealing=0)) == "Every stage has the base rate"
+    assert headline(curves(rates=level)) == "Every stage has the base rate"
     raised = curves(rates={0: [0.1, 0.1, 0.0], 3: [1.6, 1.0, 0.0]})
-    assert (
-        raised.layout.title.text
-        == "Without the guard the last stage starts at 8 times the base rate"
-    )
+    assert headline(raised) == "Without the guard the last stage starts at 8 times the base rate"
     warm = curves(base=[0.0, 0.1, 0.2], rates={0: [0.0, 0.025, 0.2]})
-    assert warm.layout.title.text.startswith("Stage 1 starts at 1/4 of")
+    assert headline(warm).startswith("Stage 1 starts at 1/4 of")
 
 
 @pytest.mark.parametrize("stages, shown", [(1, [0]), (4, [0, 1, 2, 3]), (12, [0, 3, 6, 8, 11])])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import pipemare_edu as pm
-from pipemare_edu.figures import gantt, replay
+from pipemare_edu.figures import gantt, headline, replay
 from pipemare_edu.figures.settled import UNIT, settled
 from pipemare_edu.plan.clock import Event, simulate
 from pipemare_edu.plan.schedules import schedule
@@ -45,7 +45,7 @@ def test_a_full_pipe_has_no_bubbles_in_model_time():
     timeline = simulate(schedule("lockstep", 4, 1, 40))
     ordered = sorted((e for row in timeline.events for e in row), key=lambda e: e.start)
     middle = replay([e for e in ordered if 20 <= e.start < 60], {"F": 1.0, "B": 1.0})
-    assert "idle 0%" in gantt(middle, span=(5.0, 35.0)).layout.title.text
+    assert "idle 0 %" in headline(gantt(middle, span=(5.0, 35.0)))
 
 
 @pytest.mark.parametrize("measured, unit", [(None, "ms"), (True, "ms"), (False, "model time")])

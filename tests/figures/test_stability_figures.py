@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from pipemare_edu.figures import Mark, describe, growth, ratios, roots, stability_map
+from pipemare_edu.figures import Mark, describe, growth, headline, ratios, roots, stability_map
 from pipemare_edu.figures.roots import message
 from pipemare_edu.figures.stability import agreement
 from pipemare_edu.plan.theory import Quadratic, iterates, lemma1, threshold
@@ -39,7 +39,7 @@ def test_noise_recolours_and_leaves_the_edge():
     plain, noisy = stability_map(), stability_map(noise=0.1)
     assert list(plain.data[1].x) == list(noisy.data[1].x)
     assert plain.data[0].z.tolist() != noisy.data[0].z.tolist()
-    assert "Noise leaves the edge where it is" in noisy.layout.title.text
+    assert "Noise leaves the edge where it is" in headline(noisy)
 
 
 def test_marks_tell_their_end_and_their_age_without_colour():
@@ -49,7 +49,7 @@ def test_marks_tell_their_end_and_their_age_without_colour():
     assert named(figure, "run just now: settled").customdata[0] == "said"
     assert list(named(figure, "your guess").x) == [0.3, 0.3]
     assert agreement(0.0, MARKS) == (2, 3)
-    assert figure.layout.title.text.startswith("2 of 3 real runs")
+    assert headline(figure).startswith("2 of 3 real runs")
 
 
 def test_a_mark_far_out_is_still_on_the_map():
@@ -61,7 +61,7 @@ def test_a_mark_far_out_is_still_on_the_map():
                                                    (1.0, 1, "On the edge")])  # fmt: skip
 def test_title_says_what_the_largest_root_does(rate, tau, word):
     figure = roots(rate, tau)
-    assert figure.layout.title.text.startswith(word)
+    assert headline(figure).startswith(word)
     assert message(0.95) == (
         "Stable: all roots lie inside the circle, w shrinks by 5 % a step in the end"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipemare_edu.figures import describe, staleness_bars
+from pipemare_edu.figures import describe, headline, staleness_bars
 from pipemare_edu.trainer.run import Delays, Staleness
 
 TAUS = [7, 5, 3, 1]
@@ -22,12 +22,12 @@ def test_measured_and_implied_bars_and_the_formulas_marks():
 
 
 def test_message_says_whether_they_agree():
-    assert staleness_bars(SEEN).layout.title.text == (
+    assert headline(staleness_bars(SEEN)) == (
         "Stage 1's forwards read weights 7 updates old, as its schedule implies"
     )
     other = Staleness(forward=(Delays(2.0, 2, 7.0, 7),))
-    assert "where its schedule implies 7" in staleness_bars(other).layout.title.text
-    assert "newest" in staleness_bars(SEEN, backward=True).layout.title.text
+    assert "where its schedule implies 7" in headline(staleness_bars(other))
+    assert "newest" in headline(staleness_bars(SEEN, backward=True))
 
 
 def test_description_has_every_number():
@@ -44,4 +44,4 @@ def test_nothing_measured():
 def test_before_a_run_only_what_is_implied_is_drawn():
     figure = staleness_bars(SEEN, TAUS, measured=False)
     assert [trace.name for trace in figure.data] == ["implied by the schedule", "formula τ"]
-    assert figure.layout.title.text.startswith("On paper") and "measured" not in describe(figure)
+    assert headline(figure).startswith("On paper") and "measured" not in describe(figure)

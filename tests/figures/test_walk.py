@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from effort import QUICK, calls
 
-from pipemare_edu.figures import describe, listing, pipe, walk
+from pipemare_edu.figures import describe, headline, listing, pipe, walk
 from pipemare_edu.plan.clock import simulate
 from pipemare_edu.plan.ops import Op
 from pipemare_edu.plan.schedules import schedule
@@ -63,9 +63,9 @@ def test_a_deadlock_says_who_waits_for_what():
         0: "stage 1 waits to run B0: stage 2 has not sent it next",
         1: "stage 2 waits to run F1: stage 1 has not sent it next",
     }
-    assert pipe(found, 2).layout.title.text == "Deadlock after 2 events: no stage can go on"
+    assert headline(pipe(found, 2)) == "Deadlock after 2 events: no stage can go on"
     figure = listing(found, 2)
-    assert figure.layout.title.text == "Waiting for ever: stage 1 at B0, stage 2 at F1"
+    assert headline(figure) == "Waiting for ever: stage 1 at B0, stage 2 at F1"
     marked = {
         text: width
         for bar in figure.data
@@ -96,7 +96,7 @@ def test_where_every_microbatch_is():
     assert seen["gradient in a link, going up"].x == (None,)  # it keeps its entry in the legend
     assert len({trace.marker.symbol for trace in (*list(seen.values())[1:],)}) == 4
     assert figure.layout.xaxis.title.text == "microbatch; in flight: 0 1 2 3"
-    assert figure.layout.title.text == "Event 9 of 27: stage 3 ran F1"
+    assert headline(figure) == "Event 9 of 27: stage 3 ran F1"
 
 
 def test_what_has_run_is_filled_and_what_is_to_come_is_pale():
@@ -107,7 +107,7 @@ def test_what_has_run_is_filled_and_what_is_to_come_is_pale():
         assert ran.count("has run") == at and len(ran) == 10
         colours = [c for bar in bars for c in bar.marker.color]
         assert sum(c.startswith("rgba") for c in colours) == 10 - at
-    assert listing(found, 3).layout.title.text == "3 of 10 operations have run"
+    assert headline(listing(found, 3)) == "3 of 10 operations have run"
     assert "Nothing has run yet: 10 events to come" in describe(pipe(found, 0))
     assert "everything is done" in describe(pipe(found, 10))
 

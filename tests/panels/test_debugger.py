@@ -8,6 +8,7 @@ import pytest
 from ipywidgets.widgets import widget as registry
 
 import pipemare_edu as pm
+from pipemare_edu.figures import headline
 from pipemare_edu.panels import StepDebugger, step_debugger
 
 DEADLOCK = ["F0 F1 B0 B1 U0", "F1 F0 B1 B0 U0"]
@@ -28,7 +29,7 @@ def test_one_event_a_click_forwards_and_backwards():
     titles = []
     for button in (panel.forward, panel.forward, panel.back, panel.back, panel.back):
         button.click()
-        titles.append((panel.event, panel.figures["pipe"].shown.layout.title.text))
+        titles.append((panel.event, headline(panel.figures["pipe"].shown)))
     assert [at for at, _ in titles] == [1, 2, 1, 0, 0]
     assert titles[1][1] == "Event 2 of 21: stage 1 ran F1"
     panel.go(99)

@@ -9,6 +9,7 @@ import pytest
 
 import pipemare_edu as pm
 from pipemare_edu import tasks
+from pipemare_edu.figures import headline
 from pipemare_edu.panels import LiveTraining, live_training
 from pipemare_edu.panels.engines import engines
 from pipemare_edu.trainer import registry
@@ -253,7 +254,7 @@ def test_the_engine_switch_trains_in_two_processes_with_the_same_result():
     kernel, workers = panel.runs.values()
     assert list(panel.runs) == ["pipemare, kernel", "pipemare, 2 processes"]
     assert workers.losses == kernel.losses and workers.metrics == kernel.metrics
-    assert "4 stages in 2 workers" in str(panel.draw()["gantt"].layout.title.text)
+    assert "4 stages in 2 workers" in str(headline(panel.draw()["gantt"]))
     shown = live_training(steps=30, stages=4, engine="2 processes")
     assert shown.value.losses == kernel.losses
 

@@ -242,7 +242,9 @@ def test_sliders_are_followed_and_what_ran_keeps_its_name():
 def test_the_chart_shows_a_full_pipe_in_which_the_last_segment_waits():
     words = recompute_segments(6, 2, run=False)["chart"]
     assert "recomputes" in repr(words)
-    assert "Idle, from the first stage to the last: 0%, 0%, 0%, 0%, 25% and 25%" in repr(words)
+    assert "Idle, from the first stage to the last: 0 %, 0 %, 0 %, 0 %, 25 % and 25 %" in repr(
+        words
+    )
 
 
 def test_the_goal_of_the_segments():

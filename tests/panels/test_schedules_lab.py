@@ -9,6 +9,7 @@ from effort import QUICK, calls
 from ipywidgets.widgets import widget as registry
 
 import pipemare_edu as pm
+from pipemare_edu.figures import headline
 from pipemare_edu.panels import ScheduleLab, schedule_lab
 from pipemare_edu.panels.timing import SCHEDULES, Settings, measuring
 from pipemare_edu.trainer.session import last
@@ -68,7 +69,7 @@ def test_the_largest_pipeline_follows_a_slider():
 
 def test_the_formula_stands_beside_the_count():
     panel = ScheduleLab()
-    title = panel.figures["counted"].shown.layout.title.text
+    title = headline(panel.figures["counted"].shown)
     assert title == "GPipe: idle 27.3 % of the time; the formula: (P−1)/(N+P−1) = 3/11 = 27.3 %"
     assert "which is 37.5 % of working time; at most 8 in flight" in panel.status.value
     panel.set(schedule="naive", slow=1)
@@ -96,7 +97,7 @@ def test_measure_trains_a_real_pipeline():
     assert 0 < found.idle < 1 and len(found.events) == 3 * 9
     chart = panel.figures["measured"].shown
     assert "measured" in chart.layout.xaxis.title.text
-    assert chart.layout.title.text.startswith("1F1B, P=3, N=4, B/F 2, measured: idle")
+    assert headline(chart).startswith("1F1B, P=3, N=4, B/F 2, measured: idle")
     assert "Done: 4 of 4 steps. 1F1B, P=3, N=4, B/F 2: measured" in panel.status.value
     assert any("measured" in t.name for t in panel.figures["ratios"].shown.data)
 
@@ -125,7 +126,7 @@ def test_a_measurement_keeps_its_name_when_the_controls_move_on():
     panel = ScheduleLab(**SHORT)
     measured(panel)
     panel.controls["stages"].value = 5
-    assert panel.figures["measured"].shown.layout.title.text.startswith("1F1B, P=3")
+    assert headline(panel.figures["measured"].shown).startswith("1F1B, P=3")
     assert not any("measured" in t.name for t in panel.figures["ratios"].shown.data)
 
 

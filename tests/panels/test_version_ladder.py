@@ -8,7 +8,7 @@ import threading
 import pytest
 from ipywidgets.widgets import widget as registry
 
-from pipemare_edu.figures import describe, placeholder
+from pipemare_edu.figures import describe, headline, placeholder
 from pipemare_edu.figures.ages import by_stage
 from pipemare_edu.figures.fig import Fig
 from pipemare_edu.panels import VersionLadder, version_ladder
@@ -40,7 +40,7 @@ def press(panel: VersionLadder, *keys: str) -> None:
 
 
 def title(panel: VersionLadder) -> str:
-    return panel.figures["ladder"].shown.layout.title.text
+    return headline(panel.figures["ladder"].shown)
 
 
 def axis(panel: VersionLadder) -> str:

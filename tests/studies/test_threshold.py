@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipemare_edu.figures import describe
+from pipemare_edu.figures import describe, headline
 from pipemare_edu.lessons.cache import Cache
 from pipemare_edu.studies import threshold
 from pipemare_edu.studies.edge import find
@@ -46,7 +46,7 @@ def test_the_docstring_has_the_table_of_the_shipped_results(rows):
 def test_the_figure_has_a_dot_for_every_ratio(rows):
     figure = threshold.chart(rows)
     assert sum(len(trace.x) for trace in figure.data) == len(rows) * len(threshold.PREDICTIONS)
-    assert "Lemma 1 is right to 0." in figure.layout.title.text
+    assert "Lemma 1 is right to 0." in headline(figure)
     assert "tanh 1.00" in describe(figure)
 
 

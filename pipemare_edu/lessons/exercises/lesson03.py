@@ -65,11 +65,11 @@ def describes_the_recurrence(p: Callable[..., Any]) -> str:
         if left.max() > CLOSE:
             at = int(left.argmax())
             turned = np.allclose(newest_first @ answer[::-1], 0)
-            terms = " + ".join(f"{c:.3g} w[{at + k}]" for c, k in
-                               zip(answer, range(tau + 1, -1, -1), strict=False))  # fmt: skip
+            terms = "".join(f" {'-' if c < 0 else '+'} {abs(c):.3g} w[{at + k}]" for c, k in
+                            zip(answer, range(tau + 1, -1, -1), strict=False) if c)  # fmt: skip
             return (
                 f"for tau={tau}, rate={rate:.3g} a simulated course of w gives "
-                f"{terms} = {float(newest_first[at] @ answer):.3g}"
+                f"{terms.removeprefix(' + ').strip()} = {float(newest_first[at] @ answer):.3g}"
                 + ("; from last to first your list would fit" if turned else "")
             )
     return ""

@@ -54,7 +54,8 @@ def decays_to_d(gamma: Callable[..., Any]) -> str:
         if abs(answer**gap - decay) > CLOSE:
             return (
                 f"for D={decay:.3g}, tau_fwd={fwd:.3g}, tau_bkwd={bkwd:.3g} yours is "
-                f"{answer:.4g}, and an update {gap:.3g} steps old counts {answer**gap:.3g}"
+                f"{answer:.4g}, and an update {gap:.3g} step{'s' * (gap != 1)} old counts "
+                f"{answer**gap:.3g}"
             )
     return ""
 
