@@ -70,7 +70,7 @@ def reset(target: Path, lesson: str) -> Change:
         raise ValueError(f"{mine} is not there: `lessons` without --reset puts it there")
     if _digest(mine) == hashlib.sha256(new).hexdigest():
         raise ValueError(f"{mine} is as it was handed out: there is nothing to reset")
-    kept, record = _free(mine, "mine"), _recorded(target)
+    kept, record = free(mine, "mine"), _recorded(target)
     record[found[0]] = hashlib.sha256(new).hexdigest()
     with _writing(target):
         mine.rename(kept)
@@ -121,7 +121,7 @@ def _updated(target: Path, name: str, record: dict[str, str]) -> Change | None:
     if _digest(mine) == handed_out:
         write_atomically(mine, new)
         return Change("updated", mine)
-    beside = _free(mine, __version__)
+    beside = free(mine, __version__)
     write_atomically(beside, new)
     return Change("beside", beside)
 
@@ -146,7 +146,7 @@ def _digest(path: Path) -> str:
         return ""
 
 
-def _free(path: Path, word: str) -> Path:
+def free(path: Path, word: str) -> Path:
     """A name beside `path` that nothing has yet: name.word.ipynb, name.word-2.ipynb ..."""
     taken, number = path.with_suffix(f".{word}{path.suffix}"), 1
     while os.path.lexists(taken):

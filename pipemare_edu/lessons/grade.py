@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..handout import free
 from .rerun import Grade, grade
 
 SECONDS = 300.0
@@ -52,17 +53,16 @@ def arguments(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Name
 
 def main(parser: argparse.ArgumentParser, argv: list[str]) -> int:
     """Grade; returns 0.  Rows are in the file as soon as their notebook has run, so that Ctrl-C
-    loses one notebook only.
+    loses one notebook only; an earlier table is kept beside it.
 
     Raises ValueError if there is nothing to grade, or no place for the table.
     """
     args = arguments(parser, argv)
     found = list(find(args.folder))
-    if args.out.is_file():
-        raise ValueError(
-            f"{args.out} is there already: move it away, or give another file to --out"
-        )
     try:
+        if args.out.is_file() and args.out.stat().st_size:
+            kept = args.out.rename(free(args.out, "earlier"))
+            print(f"the table that was there is now {kept}", file=sys.stderr)
         file = args.out.open("w", newline="", encoding="utf-8")
     except OSError as error:
         raise ValueError(f"--out {args.out}: {error.strerror}") from None

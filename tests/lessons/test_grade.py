@@ -132,13 +132,12 @@ def test_what_a_cell_raised_before_is_told_with_the_verdict(tmp_path: Path) -> N
     assert graded(save(tmp_path / "n.ipynb", "1 +", RIGHT))["1.3"] == ("right", "")
 
 
-def test_an_earlier_table_is_not_overwritten(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    save(tmp_path / "n.ipynb", RIGHT)
+def test_an_earlier_table_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(tmp_path / "n.ipynb", "1")
     (out := tmp_path / "table.csv").write_text("mine")
-    assert main(["grade", str(tmp_path), "--out", str(out)]) == 2
-    assert "is there already" in capsys.readouterr().err and out.read_text() == "mine"
+    assert main(["grade", str(tmp_path), "--out", str(out)]) == 0
+    assert (tmp_path / "table.earlier.csv").read_text() == "mine"
+    assert "table.earlier.csv" in capsys.readouterr().err and "no exercise" in out.read_text()
 
 
 def test_the_latest_verdict_counts(tmp_path: Path) -> None:
