@@ -7,7 +7,8 @@ in one envelope, header and payload together, whose receive was posted before it
     ends know; a larger payload follows by itself, exactly its size, in a group for such overflows
 
 so equal shapes cost one message, and a new shape two.  A thread per incoming wire posts receives
-two ahead and hands what arrives to the interpreter; sends are never waited for.
+two ahead and hands what arrives to the interpreter; a send is waited for only where many before it
+are still on their way.
 
 A run that is to end early says so along the wires, in order with everything else: each worker
 passes on the minibatch at which it ends.
@@ -31,13 +32,13 @@ from torch import Tensor
 
 from ..errors import LinkLost, PipelineError
 from .links import Links
-from .packing import HEADER, Header, pack, read_header, unpack
+from .packing import HEADER, Envelope, Form, Header, read_header, unpack
 from .placement import said
 from .threads import giving_way
 from .value import Value
 
 NEVER = timedelta(days=365)
-_OUTSTANDING = 64  # sends whose buffers are held before the oldest is waited for
+_OUTSTANDING = 16  # sends whose buffers are held before the oldest is waited for, and used again
 _STOP = "S"  # the run ends before minibatch `index`
 _FAIL = "!"  # this worker fails, with the text of its error
 _SHARE = "A"  # what `everybody` passes on
@@ -75,32 +76,52 @@ def _pair(sender: int, receiver: int, device: torch.device, timeout: timedelta) 
     return groups
 
 
-class Outgoing:
-    """The sending end of a wire to worker `peer`."""
+# torch.distributed.isend and irecv are these calls, and look up ranks before.
 
-    def __init__(self, peer: int, groups: Pair, device: torch.device) -> None:
-        self.peer, self.groups, self.device = peer, groups, device
+
+def _isend(buffer: Tensor, group: dist.ProcessGroup) -> dist.Work:
+    """To the other one of a group of two."""
+    return group.send([buffer], 1 - group.rank(), 0)
+
+
+def _irecv(buffer: Tensor, group: dist.ProcessGroup) -> dist.Work:
+    """From the other one of a group of two."""
+    return group.recv([buffer], 1 - group.rank(), 0)
+
+
+class Outgoing:
+    """The sending end of a wire."""
+
+    def __init__(self, groups: Pair, device: torch.device) -> None:
+        self.groups, self.device = groups, device
         self._room = deque([0, 0])
-        self._held: deque[tuple[Any, Tensor]] = deque()
+        self._held: deque[tuple[list[dist.Work], Envelope]] = deque()
 
     def send(self, kind: str, index: int, value: Value) -> None:
         """Send without waiting; the buffers are held until they have left."""
-        head, pieces, size = pack(kind, index, value)
-        room = self._room.popleft()
-        self._room.append(size)
-        head = head.to(self.device)
-        if size <= room:
-            self._isend(
-                torch.cat([head, *pieces, head.new_zeros(room - size)]), self.groups.envelopes
-            )
-        else:
-            self._isend(torch.cat([head, head.new_zeros(room)]), self.groups.envelopes)
-            self._isend(torch.cat(pieces), self.groups.overflows)
+        form, room = Form.of(value), self._room.popleft()
+        envelope = self._envelope(form, room)
+        envelope.fill(kind, index, value)
+        self._room.append(form.size)
+        works = [_isend(envelope.buffer, self.groups.envelopes)]
+        if envelope.overflow is not None:
+            works.append(_isend(envelope.overflow, self.groups.overflows))
+        self._held.append((works, envelope))
 
-    def _isend(self, buffer: Tensor, group: dist.ProcessGroup) -> None:
-        self._held.append((dist.isend(buffer, self.peer, group=group), buffer))
-        if len(self._held) > _OUTSTANDING:
-            self._held.popleft()[0].wait()
+    def _envelope(self, form: Form, room: int) -> Envelope:
+        """One that has left, if it fits; else a new one."""
+        if len(self._held) >= _OUTSTANDING:
+            used = self._wait()
+            if (used.form, used.room) == (form, room):
+                return used
+        return Envelope(form, room, self.device)
+
+    def _wait(self, *timeout: timedelta) -> Envelope:
+        """Until the oldest message has left."""
+        works, envelope = self._held.popleft()
+        for work in works:
+            work.wait(*timeout)
+        return envelope
 
     def close(self) -> None:
         """Tell the other end that nothing follows, and wait until everything has left."""
@@ -111,20 +132,19 @@ class Outgoing:
     def flush(self, *timeout: timedelta) -> None:
         """Wait until everything has left."""
         while self._held:
-            self._held.popleft()[0].wait(*timeout)
+            self._wait(*timeout)
 
 
 class Incoming:
-    """The receiving end of a wire from worker `peer`: a thread that calls `arrived`."""
+    """The receiving end of a wire: a thread that calls `arrived`."""
 
     def __init__(
         self,
-        peer: int,
         groups: Pair,
         device: torch.device,
         arrived: Callable[[Header | BaseException, Value], None],
     ) -> None:
-        self.peer, self.groups, self.device, self._arrived = peer, groups, device, arrived
+        self.groups, self.device, self._arrived = groups, device, arrived
         # On a GPU a wait holds up the stream that it is called on, and must not hold up the layers.
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._posted: deque[tuple[Any, Tensor]] = deque()
@@ -145,7 +165,7 @@ class Incoming:
 
     def _post(self, room: int) -> None:
         buffer = self._empty(HEADER + room)
-        self._posted.append((dist.irecv(buffer, self.peer, group=self.groups.envelopes), buffer))
+        self._posted.append((_irecv(buffer, self.groups.envelopes), buffer))
 
     def _receive(self) -> None:
         try:
@@ -162,14 +182,14 @@ class Incoming:
             header, payload = read_header(buffer), buffer[HEADER:]
             if header.payload > len(payload):
                 payload = self._empty(header.payload)
-                dist.recv(payload, self.peer, group=self.groups.overflows)
+                _irecv(payload, self.groups.overflows).wait()
             if self._stream is not None:
                 self._stream.synchronize()
             if header.kind == _END:
                 ends += 1
                 continue
             self._post(header.payload)
-            self._arrived(header, unpack(header, payload))
+            self._arrived(header, unpack(header.form, payload))
 
 
 class Wires(Links):
@@ -210,13 +230,13 @@ class Wires(Links):
 
     def _connect(self, peer: int, out: Pair, back: Pair, to_stage: int) -> None:
         """Wires to and from a neighbour; what comes from it is for stage `to_stage`."""
-        self._out[peer] = Outgoing(peer, out, self.device)
+        self._out[peer] = Outgoing(out, self.device)
         self._queues[_SHARE, peer] = deque()
 
         def arrived(header: Header | BaseException, value: Value) -> None:
             self._arrivals.put(lambda: self._take(header, value, to_stage, peer))
 
-        self._in.append(Incoming(peer, back, self.device, arrived))
+        self._in.append(Incoming(back, self.device, arrived))
 
     def _take(self, header: Header | BaseException, value: Value, stage: int, peer: int) -> None:
         if isinstance(header, BaseException):

@@ -14,7 +14,7 @@ from pipemare_edu.errors import PipelineError
 from pipemare_edu.trainer.checkpoint import collect
 from pipemare_edu.trainer.evaluation import Evaluation
 from pipemare_edu.trainer.feed import Feed
-from pipemare_edu.trainer.packing import HEADER, from_bytes, pack, read_header, to_bytes
+from pipemare_edu.trainer.packing import HEADER, from_bytes, read_header, to_bytes
 from pipemare_edu.trainer.placement import homes
 from pipemare_edu.trainer.randomness import Sandbox
 from pipemare_edu.trainer.run import Plan
@@ -153,4 +153,4 @@ def test_bytes_without_a_header_are_refused():
 
 def test_a_tuple_too_long_for_a_header_is_refused():
     with pytest.raises(PipelineError, match="fewer tensors"):
-        pack("F", 0, tuple(torch.zeros(1) for _ in range(200)))
+        to_bytes("F", 0, tuple(torch.zeros(1) for _ in range(200)))
