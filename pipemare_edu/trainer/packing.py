@@ -128,7 +128,8 @@ def _tensors(form: Form, payload: Tensor) -> Iterator[Tensor | None]:
 
 def read_header(buffer: Tensor) -> Header:
     """The header at the start of `buffer`; PipelineError if there is none."""
-    data = buffer.narrow(0, 0, HEADER).cpu().numpy().tobytes()
+    here = buffer if buffer.is_cpu else buffer[:HEADER].cpu()
+    data = bytes(here.numpy().data[:HEADER])
     magic, kind, index, payload = _START.unpack_from(data)
     if magic != MAGIC:
         raise PipelineError("a message without a header arrived: the two ends disagree")

@@ -32,6 +32,7 @@ from ..plan.clock import Event
 from .blueprint import Built
 from .checkpoint import collect
 from .feed import Delivered
+from .heap import keep_freed
 from .interpreter import Interpreter
 from .job import Job
 from .memory import counted
@@ -52,6 +53,7 @@ def main(orders: Connection, reports: Connection, folder: str, cores: Collection
     cores   that it keeps to
     """
     keep_to(cores)
+    keep_freed()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Jupyter interrupts the whole process group
     os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK)
     torch.set_num_threads(1)  # the bits of a product depend on the thread count
