@@ -14,7 +14,7 @@ def keep_freed() -> None:
 
     Every step allocates its gradients anew.  glibc gives large blocks, and what is free at the end
     of its heap, back at once, and each page that comes again costs a fault, 2 us in a virtual
-    machine.  Measured with eight linear layers of 512: 10 to 130 faults a microbatch in two workers,
+    machine.  Measured with eight linear layers of 512: up to 130 faults a microbatch in a worker,
     1,250 (a fifth of its time) in a process whose heap lies less luckily, and none with this.
     """
     with suppress(OSError, AttributeError):
