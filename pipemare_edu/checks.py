@@ -6,14 +6,25 @@ import difflib
 import math
 import sys
 from collections.abc import Iterable
+from numbers import Integral, Real
 from typing import Any
 
 MOST = 2**63 - 1  # what fits a torch seed, and more than anyone counts to
 FINITE = sys.float_info.max
 
 
+def plain(value: Any) -> Any:
+    """A number of numpy's, or of another library, as Python's own; anything else as it is."""
+    if type(value) in (bool, int, float):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value
+
+
 def whole(name: str, value: Any, least: int, most: int = MOST) -> int:
     """`value` if it is a whole number from `least` to `most`; else ValueError, naming it."""
+    value = plain(value)
     number = isinstance(value, int) and not isinstance(value, bool)
     if not number or not least <= value <= most:
         open_ended = most == MOST and not (number and value > most)
@@ -24,6 +35,7 @@ def whole(name: str, value: Any, least: int, most: int = MOST) -> int:
 
 def positive(name: str, value: Any, most: float = math.inf) -> float:
     """`value` if it is a number above 0, up to `most`; else ValueError, naming it."""
+    value = plain(value)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value <= most:
         limit = "" if most >= FINITE else f", {most:g} at most"

@@ -170,8 +170,12 @@ def train(args: argparse.Namespace, _: list[str]) -> int:
     from .trainer.session import last
     from .training import prepare
 
-    for name in ("save", "trace", "checkpoint"):
-        _check_folder(name, getattr(args, name))
+    outputs = {name: getattr(args, name) for name in ("save", "trace", "checkpoint")}
+    for name, path in outputs.items():
+        _check_folder(name, path)
+    places = [os.path.realpath(path) for path in outputs.values() if path]
+    if len(set(places)) < len(places):
+        raise ValueError("--save, --trace and --checkpoint: two of them name one file")
     if bool(args.save_every) != bool(args.checkpoint):
         raise ValueError("--save-every and --checkpoint belong together: give both, or neither")
     options = _options(args)

@@ -50,7 +50,7 @@ class Job:
         except ValueError as error:
             raise ValueError(f"cannot resume from {path}: {error}") from None
         mine = {"last": self.steps, "method": repr(self.trainer.blueprint.method)}
-        for name, value in (mine | self.trainer.remembered).items():
+        for name, value in (self.trainer.remembered | mine).items():
             if meta.get(name, value) != value:
                 words = "steps" if name == "last" else name
                 raise ValueError(
@@ -112,12 +112,12 @@ def prepare(
     batch = whole("batch", setting.batch if batch is None else batch, 1, chosen.samples)
     peak = positive("rate", setting.rate if rate is None else rate, FINITE)
     microbatches = setting.microbatches if microbatches is None else microbatches
-    if whole("microbatches", microbatches, 1) > batch:
+    microbatches, seed = whole("microbatches", microbatches, 1), whole("seed", seed, 0)
+    if microbatches > batch:
         raise ValueError(
             f"microbatches is {microbatches}: a batch of {batch} cannot be cut so often"
         )
     every = whole("eval_every", max(1, steps // 8) if eval_every is None else eval_every, 1)
-    whole("seed", seed, 0)
     if isinstance(method, str):
         method = named(method, scaled(setting, steps))
     with torch.random.fork_rng(devices=[]):

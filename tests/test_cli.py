@@ -410,6 +410,7 @@ def test_under_torchrun_its_ranks_are_the_workers(capfd, monkeypatch):
 
 
 BAD_FOR_TRAIN = {
+    "one file for two": ("digits --save ./here --trace here", "two of them name one file"),
     "checkpoint alone": ("digits --checkpoint here", "belong together"),
     "save-every alone": ("digits --save-every 5", "belong together"),
     "nothing to resume": ("digits --resume nothere", "resume from nothere: No such file"),

@@ -22,9 +22,11 @@ def find(folder: Path) -> Iterator[tuple[str, Path]]:
 
     Raises ValueError if there are none.
     """
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is no folder: give the one that the notebooks are in")
     inside = sorted(path.relative_to(folder) for path in folder.rglob("*.ipynb"))
     names = [path for path in inside if ".ipynb_checkpoints" not in path.parts]
-    if not names:  # nor is there one in what is no folder
+    if not names:
         raise ValueError(f"there is no notebook (.ipynb) in {folder}")
     return ((path.as_posix(), folder / path) for path in names)
 

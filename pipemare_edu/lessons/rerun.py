@@ -130,8 +130,9 @@ async def run(codes: tuple[str, ...], folder: Path, verdicts: Path, seconds: flo
     n = 0
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     async with client.async_setup_kernel(env=env, **quiet):
-        with suppress(NotImplementedError):  # Windows; elsewhere Ctrl-C shall end the grading
-            asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+        with suppress(NotImplementedError):  # Windows; elsewhere they shall end the grading
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().remove_signal_handler(number)
         group = getattr(getattr(client.km, "provisioner", None), "pgid", None)
         try:
             for n, cell in enumerate(book.cells):

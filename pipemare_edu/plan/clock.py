@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from ..checks import iterable
+from ..checks import iterable, plain
 from .held import Held, held
 from .ops import Op, Operations, parse, receiver, sender
 from .staleness import Delay, staleness
@@ -181,6 +181,7 @@ def _cost(name: str, value: Cost, stages: int) -> Callable[[int, Op], float]:
 
 
 def _each(what: str, value: float | Sequence[float], count: int) -> list[float]:
+    value = plain(value)
     alone = isinstance(value, int | float)
     try:
         each = [float(value)] * count if alone else list(map(float, value))  # type: ignore

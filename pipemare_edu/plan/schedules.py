@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..checks import MOST, iterable, whole
+from ..checks import MOST, iterable, plain, whole
 from .ops import Op, Operations
 from .segments import Rerun, reruns
 
@@ -49,7 +49,7 @@ def depths(kind: str | Sequence[int], stages: int) -> tuple[int, ...]:
 
 def as_listed(depths: Iterable[int]) -> tuple[int, ...]:
     """Depths as a tuple; ValueError for what is no list of anything."""
-    return tuple(iterable("depth", depths, KINDS))
+    return tuple(map(plain, iterable("depth", depths, KINDS)))
 
 
 def _check_depths(out: tuple[int, ...], stages: int) -> tuple[int, ...]:
@@ -174,9 +174,8 @@ def schedule(
     Raises ValueError for counts below one, an unknown name, an illegal depth list, or a recompute
     that cannot work.
     """
-    for name, value in (("stages", stages), ("microbatches", microbatches), ("steps", steps)):
-        whole(name, value, 1)
-    whole("t3", t3, 0, steps)
+    stages, steps = whole("stages", stages, 1), whole("steps", steps, 1)
+    microbatches, t3 = whole("microbatches", microbatches, 1), whole("t3", t3, 0, steps)
     return [
         Operations(
             (

@@ -25,7 +25,7 @@ class Evaluation:
         metrics: Mapping[str, Callable[..., Any]],
         device: torch.device,
     ) -> None:
-        pairs = [split_pair(pair, k) for k, pair in enumerate(batches)]
+        pairs = [split_pair(pair, f"evaluate's batch {k}") for k, pair in enumerate(batches)]
         if not pairs:
             raise ValueError("evaluate has no batches: give at least one (inputs, targets) pair")
         if not isinstance(metrics, Mapping):

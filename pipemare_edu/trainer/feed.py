@@ -86,7 +86,7 @@ class Feed:
     def _fill(self, m: int) -> None:
         while m >= self._read * self.microbatches:
             k = self._read
-            inputs, target = split_pair(self._next(), k)
+            inputs, target = split_pair(self._next(), f"minibatch {k}")
             pieces = cut(inputs, self.microbatches, k), cut(target, self.microbatches, k)
             check_sizes(len(_first(inputs)), self.microbatches, f"minibatch {k}", self._batch_norm)
             counts = [count(self.loss, t) for t in pieces[1]]
@@ -165,24 +165,30 @@ def told(batches: Iterable[Any], name: str = "batches", first: int = 0) -> Itera
         k += 1
 
 
-def split_pair(pair: Any, k: int) -> tuple[Value, Value]:
-    """(inputs, targets) of minibatch k as tensors or tuples of tensors of one length."""
+def split_pair(pair: Any, what: str) -> tuple[Value, Value]:
+    """(inputs, targets) of `what`, a minibatch, as tensors or tuples of tensors of one length."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise DataError(f"minibatch {k} is a {type(pair).__name__}: give pairs (inputs, targets)")
+        raise DataError(f"{what} is {_kind(pair)}: give pairs (inputs, targets)")
     inputs, target = (tuple(part) if isinstance(part, list) else part for part in pair)
     if any(isinstance(part, tuple) and not part for part in (inputs, target)):
-        raise DataError(f"minibatch {k} is empty: inputs and targets hold at least one tensor each")
+        raise DataError(f"{what} is empty: inputs and targets hold at least one tensor each")
     lengths = set()
     for part in (*as_tuple(inputs), *as_tuple(target)):
         if not isinstance(part, Tensor) or part.ndim == 0:
             raise DataError(
-                f"minibatch {k} holds a {type(part).__name__}: inputs and targets are tensors "
+                f"{what} holds a {type(part).__name__}: inputs and targets are tensors "
                 "(or tuples of tensors) with the samples along dimension 0"
             )
         lengths.add(len(part))
     if len(lengths) > 1:
-        raise DataError(f"minibatch {k} mixes lengths {sorted(lengths)}: one row per sample each")
+        raise DataError(f"{what} mixes lengths {sorted(lengths)}: one row per sample each")
     return inputs, target
+
+
+def _kind(value: Any) -> str:
+    """What it is, and how long where that may be what is wrong."""
+    of = f" of {len(value)}" if isinstance(value, tuple | list) else ""
+    return f"a {type(value).__name__}{of}"
 
 
 def to_device(value: Value, device: torch.device) -> Value:
@@ -226,7 +232,7 @@ def sizes_ahead(batches: Iterable[Any], needed: int) -> Iterator[tuple[int, str]
     """The sizes of the first `needed` minibatches, where they are known before anything runs."""
     if isinstance(batches, list | tuple):
         for k, pair in enumerate(batches[:needed]):
-            yield len(_first(split_pair(pair, k)[0])), f"minibatch {k}"
+            yield len(_first(split_pair(pair, f"minibatch {k}")[0])), f"minibatch {k}"
     elif isinstance(batches, torch.utils.data.DataLoader) and batches.batch_size is not None:
         samples = length(batches.sampler)
         if samples is None:

@@ -18,19 +18,19 @@ def as_path(path: Any) -> Path:
 def refuse_unwritable(argument: str, path: str | Path) -> None:
     """ValueError, naming the argument, if `path` cannot be written: something else than a file is
     there, or no folder to write in.  What comes after "{step}" is not known yet."""
-    refuse_other_than_file(path)
+    refuse_other_than_file(path, f"{argument} ")
     known = os.path.abspath(str(path).partition("{step}")[0] + "x")
     folder = os.path.dirname(known)
     if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
         raise ValueError(f"{argument} {path}: {folder} is no folder in which one can write")
 
 
-def refuse_other_than_file(path: str | Path) -> None:
+def refuse_other_than_file(path: str | Path, argument: str = "") -> None:
     """ValueError if there is something at `path` that is no plain file."""
     path = as_path(path)
     if os.path.exists(path) and not os.path.isfile(path):
         kind = "a folder" if os.path.isdir(path) else "a device or the like"
-        raise ValueError(f"{path} is {kind}: give the name of a file to write")
+        raise ValueError(f"{argument}{path} is {kind}: give the name of a file to write")
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 import torch
@@ -45,8 +45,21 @@ class Job:
     def encode(self) -> bytes:
         """Bytes for another process; what was defined in a notebook cell travels by value."""
         buffer = io.BytesIO()
-        torch.save(self, buffer, pickle_module=cloudpickle)
+        try:
+            torch.save(self, buffer, pickle_module=cloudpickle)
+        except Exception as error:
+            raise ValueError(
+                f"{self._stuck()} cannot travel to a worker ({error}): make there what cannot, in "
+                "forward for instance, or train with workers=0"
+            ) from error
         return buffer.getvalue()
+
+    def _stuck(self) -> str:
+        """What of the caller's cannot be encoded."""
+        first = sum(self.blueprint.counts[: self.hosted.start])
+        parts: list[tuple[str, Any]] = [(f"layer {n}", x) for n, x in enumerate(self.layers, first)]
+        parts += [("loss", self.blueprint.loss), ("optimizer", self.blueprint.optimizer)]
+        return next((name for name, part in parts if not _travels(part)), "evaluate or metrics")
 
     @staticmethod
     def decode(data: bytes) -> Job:
@@ -73,6 +86,14 @@ class Job:
         """The interpreter of the built stages."""
         evaluation = self.evaluation and self.evaluation.to(self.device)
         return self.blueprint.interpreter(built, feed, evaluation, links)
+
+
+def _travels(part: Any) -> bool:
+    try:
+        cloudpickle.dumps(part)
+    except Exception:
+        return False
+    return True
 
 
 def job(fit: Fit, place: Placement, rank: int) -> Job:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from ..checks import plain
 from ..plan import theory
 from ..plan.ops import Op
 from ..plan.schedules import as_listed, depths, pipe_reruns, stage_operations
@@ -59,6 +60,8 @@ class Method:
                 )
         if not isinstance(self.depth, str):
             object.__setattr__(self, "depth", as_listed(self.depth))
+        for f in fields(self):
+            object.__setattr__(self, f.name, plain(getattr(self, f.name)))
         for name in ("t1", "t3"):
             value = getattr(self, name, 0)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:

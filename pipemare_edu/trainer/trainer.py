@@ -151,8 +151,8 @@ class Trainer:
         """
         self.refuse_while_running("start another run")
         batches, steps = self._pass(batches, steps)
-        whole("every", every, 0)
-        if whole("save_every", save_every, 0) and not str(save_to):
+        every, save_every = whole("every", every, 0), whole("save_every", save_every, 0)
+        if save_every and not str(save_to):
             raise ValueError("save_every needs a file to save to: give save_to as well")
         if save_every:
             refuse_unwritable("save_to", save_to)
@@ -278,7 +278,7 @@ def stage_counts(layers: Sequence[nn.Module], stages: int | Sequence[int]) -> tu
             raise SplitError(f"layer {j} is a {type(layer).__name__}: layers are torch modules")
     try:
         if isinstance(stages, str) or not isinstance(stages, Iterable):
-            whole("stages", stages, 1)
+            stages = whole("stages", stages, 1)
             costs = [1 + sum(p.numel() for p in layer.parameters()) for layer in layers]
             counts = split(costs, stages)
         else:

@@ -136,13 +136,14 @@ class Workers:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start(self) -> None:
+        jobs = [job(self.fit, self.placement, k).encode() for k in range(self.placement.workers)]
         self._folder = tempfile.mkdtemp(prefix="pipemare_edu-", dir=temporary_folder())
         place, count = self.placement, self.placement.workers
-        for rank in range(count):
+        for rank, data in enumerate(jobs):
             cores = share(rank, count) if place.devices[rank] == "cpu" else ()
             member = Member(rank, place.hosted(rank), self._folder, cores)
             self._members.append(member)
-            member.send(job(self.fit, place, rank).encode())
+            member.send(data)
 
     def _send_ahead(self) -> None:
         """Read and send minibatches until enough are under way.

@@ -2,11 +2,13 @@
 
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -87,13 +89,27 @@ def failing(made, steps=60):
 def nothing_left():
     """No worker, no file, no shared memory."""
     deadline = time.monotonic() + 2
-    while offspring() and time.monotonic() < deadline:
+    while (left := leftovers()) and time.monotonic() < deadline:
         time.sleep(0.02)
+    return not left
+
+
+def leftovers():
     folders = [
         *Path(tempfile.gettempdir()).iterdir(),
         *Path(temporary_folder()).glob("pipemare_edu-*"),
     ]
-    return not offspring() and not folders and set(os.listdir("/dev/shm")) <= SHARED
+    return [*offspring(), *folders, *(set(os.listdir("/dev/shm")) - SHARED - held_by_others())]
+
+
+def held_by_others():
+    """Names of shared memory that another process has, as those of other tests may (Linux)."""
+    held = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        if maps.parent.name != str(os.getpid()):
+            with suppress(OSError):
+                held |= set(re.findall(r"/dev/shm/(\S+)", maps.read_text()))
+    return held
 
 
 def offspring():

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -111,3 +112,28 @@ def test_a_method_that_sets_a_field_unseen_is_refused():
         with pytest.raises(TypeError, match="dataclass"):
             wrong()
     assert Right().depth == "lockstep" and Right(depth=[3, 1]).depth == (3, 1)
+
+
+def test_numbers_may_be_numpys(tmp_path):
+    method = pm.PipeMare(t1=np.int64(5), t2=np.float64(0.1), depth=np.array([2, 1, 0]))
+    assert repr(method) == repr(pm.PipeMare(t1=5, t2=0.1, depth=(2, 1, 0)))
+    trainer = pm.Trainer(
+        [nn.Linear(4, 4) for _ in range(3)], mse_loss, lambda n: torch.optim.SGD(n, lr=0.1), method,
+        stages=np.int64(3), microbatches=np.int64(2), seed=np.int64(1), clip=np.float32(1),
+    )  # fmt: skip
+    batches = [(torch.randn(6, 4), torch.randn(6, 4))] * 4
+    run = trainer.fit(batches, np.int64(4), save_every=np.int64(2), save_to=tmp_path / "checkpoint")
+    run.save(tmp_path / "run")
+    trainer.restore(tmp_path / "checkpoint")
+    lists = pm.schedule("gpipe", np.int64(4), np.int64(8))
+    assert pm.simulate(lists, forward=np.float32(1)).idle == 3 / 11
+    with pytest.raises(ValueError, match="stages is np.True_"):
+        pm.schedule("gpipe", np.bool_(True))
+
+
+def test_what_is_wrong_with_evaluate_is_said_of_it():
+    trainer = pm.Trainer([nn.Linear(4, 4)], mse_loss, lambda n: torch.optim.SGD(n, lr=0.1))
+    x = torch.randn(6, 4)
+    for evaluate, what in (([(x,)], "is a tuple of 1"), ([(x, x[:3])], "mixes lengths")):
+        with pytest.raises(pm.DataError, match=f"evaluate's batch 0 {what}"):
+            trainer.fit([(x, x)], evaluate=evaluate)

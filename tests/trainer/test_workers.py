@@ -1,11 +1,13 @@
 """Worker processes: the same operations, the same bits, and an orderly end of every run."""
 
+import functools
 import os
 import shlex
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import warnings
 
@@ -345,6 +347,21 @@ def test_a_kernel_that_is_killed_leaves_nothing(processes, how, tmp_path):
         time.sleep(0.05)
     assert members(process.pid) == []
     assert [*tmp_path.glob("pymp-*"), *tmp_path.rglob("pipemare_edu-*")] == []
+
+
+def test_what_cannot_travel_is_named_before_any_process_starts():
+    lock = threading.Lock()
+    layers = [nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 3)]
+    made = pm.Trainer(layers, nn.functional.cross_entropy, sgd, pm.PipeMare(), 3, workers=2)
+    layers[2].lock = lock
+    with pytest.raises(ValueError, match="layer 2 cannot travel to a worker"):
+        made.fit(batches(), 2)
+    layers[2].lock = None
+    assert made.fit(batches(), 2).status == "done"
+    loss = functools.partial(lambda lock, *pair: nn.functional.cross_entropy(*pair), lock)
+    made = pm.Trainer(layers, loss, sgd, pm.PipeMare(), 3, workers=2)
+    with pytest.raises(ValueError, match="loss cannot travel to a worker"):
+        made.fit(batches(), 2)
 
 
 def members(leader):
