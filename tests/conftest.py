@@ -1,6 +1,7 @@
 """Which tests mostly wait: for workers, kernels, browsers or limits in seconds.
 
 `make test` runs them beside their like, two files at a time, and so the others, which compute.
+trainer/test_failures.py counts shared memory: what has pools of processes is among the others.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ WAITING = {
         "browser",
         "lessons/test_grade.py",
         "models/test_timed.py",
-        "reproduce/test_study.py",
         "test_bench.py",
         "test_lab.py",
         "trainer/test_failures.py",

@@ -2,13 +2,11 @@
 
 import os
 import random
-import re
 import signal
 import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -99,17 +97,7 @@ def leftovers():
         *Path(tempfile.gettempdir()).iterdir(),
         *Path(temporary_folder()).glob("pipemare_edu-*"),
     ]
-    return [*offspring(), *folders, *(set(os.listdir("/dev/shm")) - SHARED - held_by_others())]
-
-
-def held_by_others():
-    """Names of shared memory that another process has, as those of other tests may (Linux)."""
-    held = set()
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        if maps.parent.name != str(os.getpid()):
-            with suppress(OSError):
-                held |= set(re.findall(r"/dev/shm/(\S+)", maps.read_text()))
-    return held
+    return [*offspring(), *folders, *(set(os.listdir("/dev/shm")) - SHARED)]
 
 
 def offspring():
