@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import __version__
+from .ctrl_c import undisturbed
 from .errors import PipelineError
-from .loading import load_torch
 from .reproduce import command as reproduction
 
 if TYPE_CHECKING:
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, 1 for a run that failed, or 2 for input that
     cannot work."""
-    args, rest = parser().parse_known_args(argv)
-    if rest and args.command not in ("grade", "lab"):
-        parser().error(f"unrecognized arguments: {' '.join(rest)}")
     try:
-        if args.command in ("train", "compare", "reproduce", "bench"):
-            load_torch()
+        with undisturbed():
+            args, rest = parser().parse_known_args(argv)
+            if rest and args.command not in ("grade", "lab"):
+                parser().error(f"unrecognized arguments: {' '.join(rest)}")
+            if args.command in ("train", "compare", "reproduce", "bench"):
+                from . import compare, runs  # noqa: F401  (torch, and nearly all of the package)
         return COMMANDS[args.command](args, rest)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)

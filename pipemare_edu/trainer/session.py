@@ -12,6 +12,7 @@ from typing import Protocol
 
 import torch
 
+from ..ctrl_c import undisturbed
 from ..errors import PipelineError, ScheduleError
 from .fit import Fit
 from .run import Run
@@ -108,6 +109,10 @@ class Session:
 
     def _end(self, status: str, note: str, drained: bool) -> str:
         """Returns what became of the weights if something was in flight."""
+        with undisturbed():
+            return self._ended(status, note, drained)
+
+    def _ended(self, status: str, note: str, drained: bool) -> str:
         run, trainer = self.run, self.trainer
         trainer.running = False
         self._collect()

@@ -1,16 +1,20 @@
-"""Loading torch, without losing a Ctrl-C."""
+"""Moments in which a Ctrl-C has to wait."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from importlib import import_module
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
-def load_torch() -> None:
-    """Load torch; Ctrl-C waits meanwhile, and raises KeyboardInterrupt then.
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ctrl-C waits for the end of this, and raises KeyboardInterrupt then.
 
-    torch loads numpy and goes on without it if that raises, so that a Ctrl-C in the middle is lost.
+    At the end of a run it would leave half of that undone.  Where modules are loaded it can be
+    lost: torch goes on without numpy if that raises, and Python drops what is raised where it
+    forgets a module's lock.
     """
     pressed: list[int] = []
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -18,7 +22,7 @@ def load_torch() -> None:
     if usual and here:
         signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
     try:
-        import_module("torch")
+        yield
     finally:
         if usual and here:
             signal.signal(signal.SIGINT, signal.default_int_handler)
