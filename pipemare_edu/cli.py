@@ -168,12 +168,14 @@ def train(args: argparse.Namespace, _: list[str]) -> int:
 
     from .compare import methods_for
     from .runs import record
+    from .trainer.files import refuse_unwritable
     from .trainer.session import last
     from .training import prepare
 
     outputs = {name: getattr(args, name) for name in ("save", "trace", "checkpoint")}
     for name, path in outputs.items():
-        _check_folder(name, path)
+        if path:
+            refuse_unwritable(f"--{name}", path)
     places = [os.path.realpath(path) for path in outputs.values() if path]
     if len(set(places)) < len(places):
         raise ValueError("--save, --trace and --checkpoint: two of them name one file")
@@ -235,13 +237,6 @@ def _print_run(run: Run) -> None:
     if u.measured:
         print(f"measured per worker: {', '.join(f'{m:.3f}' for m in u.measured)}")
     print(f"{run.steps} steps in {run.seconds:.1f} s; {run.config['placement']}")
-
-
-def _check_folder(option: str, path: str | None) -> None:
-    from .trainer.files import refuse_unwritable
-
-    if path:
-        refuse_unwritable(f"--{option}", path)
 
 
 def compare(args: argparse.Namespace, _: list[str]) -> int:

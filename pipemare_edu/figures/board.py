@@ -64,9 +64,6 @@ def recipe_board(
         _bars(names, [m for _, m in used], "x3", "{:.2f}×", "memory"),
         _stars(entries, names),
     ]
-    top = {"side": "top", "showgrid": False, "zeroline": False}
-    hidden = {"showticklabels": False, "ticks": "", "fixedrange": True}
-    most = max(m for _, m in used)
     return figure(
         traces,
         title,
@@ -74,7 +71,20 @@ def recipe_board(
         height=130 + 36 * len(names),
         barmode="overlay",
         showlegend=False,
-        xaxis=axis(
+        **_axes(columns, across, names, max(m for _, m in used)),
+        above=46,
+        margin={"r": 30, "b": 30},
+        annotations=[_key()],
+        uirevision="board",
+    )
+
+
+def _axes(columns: Sequence[str], across: str, names: Sequence[str], most: float) -> dict[str, Any]:
+    """The board's own axes, and those of the two costs beside it, the memory up to `most`."""
+    top = {"side": "top", "showgrid": False, "zeroline": False}
+    hidden = {"showticklabels": False, "ticks": "", "fixedrange": True}
+    return {
+        "xaxis": axis(
             across,
             domain=[0, 0.58],
             tickvals=list(range(len(columns))),
@@ -83,9 +93,11 @@ def recipe_board(
             fixedrange=True,
             **top,
         ),
-        xaxis2=axis("utili-<br>zation", domain=[0.62, 0.78], range=[0, 1.7], **top, **hidden),
-        xaxis3=axis("weight<br>memory", domain=[0.83, 1], range=[0, 1.7 * most], **top, **hidden),
-        yaxis=axis(
+        "xaxis2": axis("utili-<br>zation", domain=[0.62, 0.78], range=[0, 1.7], **top, **hidden),
+        "xaxis3": axis(
+            "weight<br>memory", domain=[0.83, 1], range=[0, 1.7 * most], **top, **hidden
+        ),
+        "yaxis": axis(
             "",
             tickvals=list(range(len(names))),
             ticktext=names,
@@ -94,11 +106,7 @@ def recipe_board(
             zeroline=False,
             fixedrange=True,
         ),
-        above=46,
-        margin={"r": 30, "b": 30},
-        annotations=[_key()],
-        uirevision="board",
-    )
+    }
 
 
 def _cells(

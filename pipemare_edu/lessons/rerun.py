@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -130,7 +131,7 @@ async def run(codes: tuple[str, ...], folder: Path, verdicts: Path, seconds: flo
     n = 0
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     async with client.async_setup_kernel(env=env, **quiet):
-        with suppress(NotImplementedError):  # Windows; elsewhere they shall end the grading
+        if sys.platform != "win32":  # they shall end the grading, as they do there
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().remove_signal_handler(number)
         group = getattr(getattr(client.km, "provisioner", None), "pgid", None)

@@ -11,6 +11,7 @@ A panel runs nothing until Run is clicked.  In a cell: panel.run.click(); print(
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +39,7 @@ class Goal:
     reached: Callable[[Any], bool]
 
 
-class Panel(Report):
+class Panel(Report, ABC):
     """Subclasses give `work` and `draw`, and may give `outcome` and `reading`.
 
     controls  name -> widget, in the order in which they are shown; they set what Run does
@@ -79,16 +80,16 @@ class Panel(Report):
 
     # What a subclass gives
 
+    @abstractmethod
     def work(self, settings: dict[str, Any]) -> Generator[float, None, None]:
         """Do the work in chunks of about 50 ms; yield how much is done, from 0 to 1.
 
         Look at self.stopping after every chunk, and end soon when it is set.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def draw(self, live: bool = False) -> dict[str, Figure]:
         """The figures as they are now; live=True: only those worth drawing while work goes on."""
-        raise NotImplementedError
 
     def outcome(self) -> tuple[str, str]:
         """A word for how the work stands (done, cancelled ...) and a sentence."""

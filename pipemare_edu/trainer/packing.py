@@ -67,12 +67,13 @@ class Envelope:
     Where a message finds the core's caches full of weights, every call of torch costs ten times as
     much as in a loop; so all that depends on the form alone is made once.
 
-    room      payload bytes that the buffer has; a larger payload is in `overflow`
+    room  payload bytes that the buffer has; a larger payload is in `overflow`
+    size  payload bytes of the form
     """
 
     def __init__(self, form: Form, room: int, device: torch.device | str = "cpu") -> None:
         self.form, self.room = form, room
-        size = form.size
+        self.size = size = form.size
         self.buffer = torch.zeros(HEADER + room, dtype=torch.uint8, device=device)
         self.overflow = self.buffer.new_empty(size) if size > room else None
         payload = self.buffer[HEADER:] if self.overflow is None else self.overflow
@@ -81,11 +82,10 @@ class Envelope:
         self._written = self._head.cpu()  # the same memory on a CPU
         self._memory = self._written.numpy().data
         _REST.pack_into(self._memory, _START.size, *_numbers(form))
-        self._size = size
 
     def fill(self, kind: str, index: int, value: Value) -> None:
         """Write a message; `value` is of this form."""
-        _START.pack_into(self._memory, 0, MAGIC, ord(kind), index, self._size)
+        _START.pack_into(self._memory, 0, MAGIC, ord(kind), index, self.size)
         if self._head.is_cuda:
             self._head.copy_(self._written)
         for mine, t in zip(self._tensors, as_tuple(value), strict=True):

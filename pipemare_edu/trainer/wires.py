@@ -102,7 +102,7 @@ class Outgoing:
         form, room = Form.of(value), self._room.popleft()
         envelope = self._envelope(form, room)
         envelope.fill(kind, index, value)
-        self._room.append(form.size)
+        self._room.append(envelope.size)
         works = [_isend(envelope.buffer, self.groups.envelopes)]
         if envelope.overflow is not None:
             works.append(_isend(envelope.overflow, self.groups.overflows))

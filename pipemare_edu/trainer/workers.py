@@ -136,9 +136,11 @@ class Workers:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start(self) -> None:
-        jobs = [job(self.fit, self.placement, k).encode() for k in range(self.placement.workers)]
-        self._folder = tempfile.mkdtemp(prefix="pipemare_edu-", dir=temporary_folder())
         place, count = self.placement, self.placement.workers
+        jobs = [
+            job(self.fit, place, rank).encode() for rank in range(count)
+        ]  # or no process at all
+        self._folder = tempfile.mkdtemp(prefix="pipemare_edu-", dir=temporary_folder())
         for rank, data in enumerate(jobs):
             cores = share(rank, count) if place.devices[rank] == "cpu" else ()
             member = Member(rank, place.hosted(rank), self._folder, cores)
