@@ -1,4 +1,5 @@
-"""torch.distributed.pipelining on the same network and data, in worker processes of its own."""
+"""torch.distributed.pipelining on the same network and data, in worker processes of its own; and,
+in the same processes, their stages alone: what these cores have to give where nothing is sent."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from torch.distributed import pipelining
 from ..trainer.worker import LOOPBACK
 
 SCHEDULES = {"gpipe": pipelining.ScheduleGPipe, "1f1b": pipelining.Schedule1F1B}
+APART = "apart"  # no schedule: every stage computes on the batch, as if it had been sent to it
 
 
 class Peers:
@@ -38,10 +40,11 @@ class Peers:
             self._processes.append(process)
 
     def seconds(self, schedule: str, steps: int) -> float:
-        """Seconds a step, from the end of the first of `steps` + 1 to the end of the last."""
+        """Seconds a step, from the end of the first of `steps` + 1 to the end of the last, in the
+        slowest process.  schedule: one of SCHEDULES, or APART."""
         for end in self._ends:
             end.send((schedule, steps))
-        return [end.recv() for end in self._ends][0]
+        return max(end.recv() for end in self._ends)
 
     def close(self) -> None:
         """End the processes."""
@@ -71,7 +74,10 @@ def _serve(
         while True:
             name, steps = orders.recv()
             for k in range(steps + 1):
-                _step(made[name], rank, stages, batch)
+                if name == APART:
+                    _step_apart(part, rank, stages, microbatches, batch)
+                else:
+                    _step(made[name], rank, stages, batch)
                 optimizer.step()
                 optimizer.zero_grad()
                 if k == 0:
@@ -88,3 +94,14 @@ def _step(schedule: Any, rank: int, stages: int, batch: Any) -> None:
         schedule.step(target=batch[1])
     else:
         schedule.step()
+
+
+def _step_apart(part: nn.Module, rank: int, stages: int, microbatches: int, batch: Any) -> None:
+    """Forward and backward of one stage; what its neighbours would send is taken from the batch,
+    which is as wide as they are."""
+    for x, y in zip(*(t.tensor_split(microbatches) for t in batch), strict=True):
+        output = part(x.detach().requires_grad_(rank > 0))
+        if rank == stages - 1:
+            (nn.functional.mse_loss(output, y) / microbatches).backward()
+        else:
+            output.backward(y)

@@ -1,7 +1,8 @@
 """Our pipeline beside torch.distributed.pipelining: same network, microbatches and processes.
 
 All contestants take turns, several rounds long; a ratio is the median over rounds of two
-neighbours' times.  The machine should be idle, with a core for every stage.
+neighbours' times.  The machine should be idle, with a core for every stage; what its cores give at
+most, over one process, is the row of the stages apart, which exchange nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..plan.schedules import schedule
 from ..trainer.methods import GPipe, Method, OneFOneB, PipeMare
 from ..trainer.session import last
 from ..trainer.trainer import Trainer
-from .peers import Peers
+from .peers import APART, Peers
 
 LAYERS, WIDTH, ROWS = 8, 512, 32  # linear layers, and rows of a microbatch
 OURS: dict[str, tuple[Method, str]] = {
@@ -30,6 +31,7 @@ OURS: dict[str, tuple[Method, str]] = {
     "our lockstep": (PipeMare("lockstep"), "lockstep"),
 }
 YARDSTICK = "torch 1f1b"
+LIMIT = "stages apart"  # every stage in a process of its own, and no messages
 
 
 class Row(NamedTuple):
@@ -73,6 +75,7 @@ def _measure(rounds: int, stages: int, microbatches: int, seconds: float) -> Ite
         steps = max(4, round(seconds / single(2)))
         turns: dict[str, Callable[[], float]] = {
             "one process": lambda: single(steps),
+            LIMIT: lambda: peers.seconds(APART, steps),
             "torch gpipe": lambda: peers.seconds("gpipe", steps),
             YARDSTICK: lambda: peers.seconds("1f1b", steps),
             "torch 1f1b again": lambda: peers.seconds("1f1b", steps),
@@ -112,7 +115,7 @@ def _row(
 
 def _ideal(name: str, stages: int, microbatches: int) -> float:
     """Utilization in steady state by the clock."""
-    if name == "one process":
+    if name in ("one process", LIMIT):
         return 1.0
     kind = OURS[name][1] if name in OURS else name.split()[1]
     timeline = simulate(schedule(kind, stages, microbatches, steps=12 * stages))
