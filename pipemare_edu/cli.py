@@ -144,7 +144,8 @@ def _count(text: str) -> int:
 
 
 def _counts(text: str) -> int | list[int]:
-    return [_count(t) for t in text.split(",")] if "," in text else _count(text)
+    counts = [_count(part.strip()) for part in text.split(",")]
+    return counts if "," in text else counts[0]
 
 
 def _words(text: str) -> list[str]:

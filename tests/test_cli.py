@@ -56,6 +56,7 @@ BAD = {
     "an empty stage": ("digits --stages 0,12", "'0'.*whole number"),
     "no stages": ("digits --stages 0", "'0'.*whole number"),
     "words": ("digits --stages many", "'many'.*whole number"),
+    "a number left out": ("digits --stages 6,,6", "''.*whole number"),
     "N > batch": ("digits --microbatches 60", "microbatches is 60.*50"),
     "one sample before batch norm": ("digits --microbatches 50", "BatchNorm"),
     "no microbatches": ("digits --microbatches 0", "'0'.*whole number"),
@@ -313,6 +314,11 @@ if __name__ == "__main__":
 """
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+
+
+@pytest.mark.parametrize("text, stages", [("12", 12), (" 3, 3,6 ", [3, 3, 6])])
+def test_stages_are_a_number_or_numbers_with_or_without_spaces(text, stages) -> None:
+    assert cli.parser().parse_args(["train", "digits", "--stages", text]).stages == stages
 
 
 @needs_proc

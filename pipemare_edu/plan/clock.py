@@ -9,6 +9,7 @@ Links are first-in, first-out and sending costs the sender nothing.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -109,10 +110,12 @@ def simulate(
     until the neighbour has its output.  transfer: time before that, for which the message has its
     link to itself; forwards and re-runs share a link, backwards go the other way.  Both are one
     number, or one for each pair of neighbours.  Raises ValueError for text that does not parse, a
-    cost that is negative, or as many costs as there are not stages (pairs).
+    cost that is negative or infinite, or as many costs as there are not stages (pairs).
     """
     wanted = 'a list with the operations of each stage, such as schedule("gpipe", stages=4)'
     rows = tuple(map(_operations, iterable("lists", lists, wanted)))
+    if not rows:
+        raise ValueError(f"lists is empty: give {wanted}")
     costs = {
         kind: _cost(name, value, len(rows))
         for kind, name, value in (
@@ -189,8 +192,8 @@ def _each(what: str, value: float | Sequence[float], count: int) -> list[float]:
         raise ValueError(f"{what} is {value!r}: give one number, or one each") from None
     if len(each) != count:
         raise ValueError(f"{what} has {len(each)} for {count}: give one number, or one each")
-    if any(not c >= 0 for c in [*each, *([value] if alone else [])]):  # type: ignore
-        raise ValueError(f"{what} is {value}: nothing takes less than no time")
+    if any(not 0 <= c < math.inf for c in [*each, *([value] if alone else [])]):  # type: ignore
+        raise ValueError(f"{what} is {value}: nothing takes less than no time, or for ever")
     return each
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from torch import Tensor
@@ -128,19 +128,21 @@ class Method:
 class Sequential(Method):
     """One microbatch at a time through all stages: plain gradient accumulation."""
 
+    depth: Depth = field(default="sequential", init=False)
+
 
 @dataclass(frozen=True)
 class GPipe(Method):
     """All forwards, all backwards, an update: synchronous."""
 
-    depth: Depth = "gpipe"
+    depth: Depth = field(default="gpipe", init=False)
 
 
 @dataclass(frozen=True)
 class OneFOneB(Method):
     """1F1B with a flush: GPipe's gradients with at most P microbatches in flight."""
 
-    depth: Depth = "1f1b"
+    depth: Depth = field(default="1f1b", init=False)
 
 
 @dataclass(frozen=True)

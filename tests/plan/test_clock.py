@@ -74,8 +74,12 @@ def test_costs_per_stage_and_by_function():
 
 
 @pytest.mark.parametrize(
-    "bad", [{"forward": [1, 2, 3]}, {"backward": -1}, {"forward": float("nan")}, {"message": -1}]
-)
+    "bad",
+    [
+        {"forward": [1, 2, 3]}, {"backward": -1}, {"message": -1}, {"forward": float("nan")},
+        {"forward": float("inf")}, {"message": [float("inf")]},
+    ],
+)  # fmt: skip
 def test_impossible_costs_are_refused(bad):
     with pytest.raises(ValueError, match="cost|message"):
         pm.simulate(pm.schedule("gpipe", 2), **bad)
@@ -121,7 +125,7 @@ def test_thousands_of_operations_take_a_moment():
     assert sum(map(len, timeline.events)) == 107 * 30 * 17
 
 
-@pytest.mark.parametrize("lists", ["gpipe", "F0 B0 U0", None, 3, [3], [[1, 2]]])
+@pytest.mark.parametrize("lists", ["gpipe", "F0 B0 U0", None, 3, [3], [[1, 2]], [], ()])
 def test_what_is_no_list_of_operations_is_refused(lists):
     with pytest.raises(ValueError, match="lists is .*: give a list|a stage's list"):
         pm.simulate(lists)

@@ -207,6 +207,13 @@ def test_an_illegal_depth_is_refused_with_the_reason(kind, depth, reason) -> Non
         pm.Trainer(net(), mse_loss, sgd, kind(depth=depth), 2)
 
 
+@pytest.mark.parametrize("kind", [pm.Sequential, pm.GPipe, pm.OneFOneB])
+def test_a_synchronous_method_has_its_own_depth_alone(kind) -> None:
+    with pytest.raises(TypeError, match="depth"):
+        kind(depth="lockstep")
+    assert kind().synchronous
+
+
 def test_methods_are_frozen_values() -> None:
     assert pm.PipeMare(depth=[3, 1]) == pm.PipeMare(depth=(3, 1))
     assert hash(pm.PipeMare(depth=[3, 1])) == hash(pm.PipeMare(depth=(3, 1)))
