@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from .style import COLOURS, GREY, Figure, axis, figure, listed, number
+from .style import COLOURS, GREY, Figure, axis, broken, figure, listed, number
 
 
 class Factors(NamedTuple):
@@ -113,8 +113,9 @@ def _ends(known: Mapping[str, Factors]) -> go.Scatter:
         y=list(known),
         name="time to target",
         mode="markers+text",
-        text=[f"  {_equation(f)}" for f in known.values()],
+        text=[_equation(f) for f in known.values()],
         textposition="middle right",
+        cliponaxis=False,
         marker={"symbol": "diamond", "size": 12, "color": COLOURS[0]},
         customdata=[f"{f.arrive}, after {f.after} steps" for f in known.values()],
         hovertemplate="%{y}: %{x:.3g} (%{customdata})<extra></extra>",
@@ -123,15 +124,22 @@ def _ends(known: Mapping[str, Factors]) -> go.Scatter:
 
 def _label(name: str, f: Factors | None) -> str:
     """A row's name, and how many runs the row speaks of."""
-    return name if f is None else f'{name}<br><span style="font-size:10px">{f.arrive}</span>'
+    return broken(name) if f is None else f"{broken(name)}<br>{_small(f.arrive)}"
+
+
+def _small(text: str) -> str:
+    return f'<span style="font-size:10px">{text}</span>'
 
 
 def _equation(f: Factors) -> str:
-    """The time and what it is made of; a factor of 1 is left out."""
+    """The time and, below, what it is made of; a factor of 1 is left out."""
     bill = f" × {number(f.bill)}" if number(f.bill) != "1" else ""
     below = f" / {number(f.utilization)}" if number(f.utilization) != "1" else ""
     made = f"{number(f.steps)}{bill}{below}"
-    return made if made == number(f.time) else f"{number(f.time)} = {made}"
+    if made == number(f.time):
+        return f"  {made}"
+    # The empty line above keeps the time beside its diamond.
+    return f"<br>  {number(f.time)}<br>  {_small(f'= {made}')}"
 
 
 def _missing(name: str) -> dict[str, object]:

@@ -11,7 +11,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from ..plan.copies import BASE, EXTRA
-from .style import COLOURS, GREY, Figure, Look, axis, figure, listed
+from .style import COLOURS, GREY, Figure, Look, axis, broken, figure, listed
 
 Row = Mapping[str, int]
 
@@ -197,10 +197,13 @@ def method_bytes(
         height=330,
         barmode="stack",
         bargap=0.4,
-        xaxis=axis("", showgrid=False, type="category"),
+        xaxis=axis(
+            "", showgrid=False, type="category", tickvals=list(bills),
+            ticktext=[broken(name) for name in bills],
+        ),
         yaxis=axis(unit, range=[0, 1.25 * max(sums.values()) / scale]),
         annotations=[_above(name, sums[name] / scale, times[name]) for name in bills],
-    )
+    )  # fmt: skip
 
 
 def _diamonds(heights: Mapping[str, float], unit: str) -> go.Scatter:

@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from .style import COLOURS, Figure, axis, figure, listed, number, rgba
+from .style import COLOURS, Figure, axis, broken, figure, listed, number, rgba, wrapped
 
 Ends = Mapping[str, Sequence[float | None]]
 
@@ -32,46 +32,58 @@ def scores(
     right = {name: [value] for name, value in (reported or {}).items() if value is not None}
     traces = [*_bars(left, colours, "x", "y"), *_dots(left, colours)]
     died = any(value is None for values in left.values() for value in values)
-    headings = {0.0: f"measured {metric}" + " (✕ diverged)" * died}
-    domain, beside = [0.0, 1.0], dict[str, Any]()
+    over = f"measured {metric}" + " (✕ diverged)" * died
+    domains, beside = [(0.0, 1.0)], dict[str, Any]()
     if right:
         traces += _bars(right, colours, "x2", "y2")
-        headings[SPLIT[1]], domain = reported_as, [0.0, SPLIT[0]]
+        domains = [(0.0, SPLIT[0]), (SPLIT[1], 1.0)]
         beside = {
-            "xaxis2": axis("", domain=[SPLIT[1], 1], anchor="y2", **TICKS),
+            "xaxis2": axis("", domain=domains[1], anchor="y2", **TICKS),
             "yaxis2": axis("", anchor="x2", range=_range(right)),
         }
+    headings = [
+        (start, wrapped(text, end - start))
+        for (start, end), text in zip(domains, (over, reported_as), strict=False)
+    ]
+    lines = max(len(heading) for _, heading in headings)
     return figure(
         traces,
         title or _best(measured, metric),
         _ends(measured, metric) + _reported(reported, reported_as),
-        height=340,
+        height=334 + 16 * lines,
         showlegend=False,
         bargap=0.35,
-        xaxis=axis("", domain=domain, **TICKS),
+        xaxis=axis("", domain=domains[0], **TICKS),
         yaxis=axis("", range=_range(left)),
-        annotations=[_heading(x, text) for x, text in headings.items()],
-        above=22,
+        annotations=[_heading(x, heading) for x, heading in headings],
+        above=6 + 16 * lines,
         margin={"l": 40},
         **beside,
     )
 
 
 SPLIT = 0.57, 0.63  # where the measured panel ends and the reported one begins
-TICKS = {"showgrid": False, "type": "category", "automargin": True, "tickfont": {"size": 10}}
+TICKS = {
+    "showgrid": False,
+    "type": "category",
+    "automargin": True,
+    "tickfont": {"size": 10},
+    "autotickangles": [0, 90],  # what slants leaves the figure on the right
+}
 
 
-def _heading(x: float, text: str) -> dict[str, Any]:
+def _heading(x: float, lines: Sequence[str]) -> dict[str, Any]:
     """Of a panel, above it."""
     where = {"x": x, "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper"}
-    return {"text": text, **where, "yanchor": "bottom", "showarrow": False}
+    text = {"text": "<br>".join(lines), "align": "left"}
+    return {**text, **where, "yanchor": "bottom", "showarrow": False}
 
 
 def _bars(ends: Ends, colours: Mapping[str, str], x: str, y: str) -> list[Any]:
     """Means as bars, and written above whatever is drawn of a method."""
     if not ends:
         return []
-    names = [_broken(name) for name in ends]
+    names = [broken(name) for name in ends]
     bar = go.Bar(
         x=names,
         y=[_mean(values) for values in ends.values()],
@@ -106,7 +118,7 @@ def _figure(values: Sequence[float | None]) -> str:
 def _dots(ends: Ends, colours: Mapping[str, str]) -> list[go.Scatter]:
     return [
         go.Scatter(
-            x=[_broken(name)] * len(values),
+            x=[broken(name)] * len(values),
             y=[value or 0.0 for value in values],
             name=name,
             mode="markers",
@@ -122,18 +134,14 @@ def _dots(ends: Ends, colours: Mapping[str, str]) -> list[go.Scatter]:
 
 
 def _range(ends: Ends) -> list[float]:
-    """From 0 to the best, with room for two lines above it."""
-    best = max((value or 0.0 for row in ends.values() for value in row), default=0.0)
-    return [0.0, 1.2 * best or 1.0]
+    """From 0 to the best, with room above it for a mean, or a mean and a count of crosses."""
+    values = [value for row in ends.values() for value in row]
+    room = 1.4 if None in values else 1.2
+    return [0.0, room * max((value or 0.0 for value in values), default=0.0) or 1.0]
 
 
 def _mean(values: Sequence[float | None]) -> float:
     return statistics.mean(value or 0.0 for value in values)
-
-
-def _broken(name: str) -> str:
-    """A label on two lines."""
-    return name.replace(" ", "<br>", 1)
 
 
 def _best(measured: Ends, metric: str) -> str:

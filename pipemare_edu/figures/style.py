@@ -68,7 +68,7 @@ def figure(
     The title stands upon the plot, with room for two lines, so that a live figure keeps its place
     when the message grows; the legend takes what it needs below.  So they never meet.
     """
-    lines = _lines(title)
+    lines = wrapped(title)
     base: dict[str, Any] = {
         "font": {"color": GREY, "size": 12},
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -123,12 +123,19 @@ def _axes_of(trace: Any) -> tuple[str, str]:
     return trace.xaxis or "x", trace.yaxis or "y"
 
 
-def _lines(title: str) -> list[str]:
-    """A title in as few lines as a narrow page allows, about equally long."""
-    fewest = len(textwrap.wrap(title, LINE))
-    widths = range(len(title) // max(1, fewest), LINE + 1)
-    wrapped = (textwrap.wrap(title, width, break_on_hyphens=False) for width in widths if width)
-    return next((lines for lines in wrapped if len(lines) <= fewest), [title])
+def wrapped(text: str, share: float = 1.0) -> list[str]:
+    """A title, or a heading above a `share` of the figure, in as few lines as a narrow page allows,
+    about equally long."""
+    longest = int(share * LINE)
+    fewest = len(textwrap.wrap(text, longest, break_on_hyphens=False))
+    widths = range(len(text) // max(1, fewest), longest + 1)
+    tried = (textwrap.wrap(text, width, break_on_hyphens=False) for width in widths if width)
+    return next((lines for lines in tried if len(lines) <= fewest), [text])
+
+
+def broken(name: str) -> str:
+    """A method's name as a label, on two lines; a narrow page has no room for one."""
+    return name.replace(" ", "<br>", 1)
 
 
 def headline(shown: go.Figure) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
@@ -14,6 +15,11 @@ FOUND = {
     "warm": Factors(10.0, 2.0, 3.0),
     "lost": None,
 }
+
+
+def lines(label):
+    """What a label says, line by line."""
+    return [re.sub("<[^>]*>", "", line).strip() for line in label.split("<br>")]
 
 
 def test_bars_lead_from_one_to_the_time():
@@ -28,7 +34,11 @@ def test_bars_lead_from_one_to_the_time():
     assert spans[1][2] == pytest.approx((0.1, 0.2))
     assert spans[2][2] == pytest.approx((0.2, 0.6))
     assert len({bar.marker.pattern.shape for bar in (utilization, steps, bill)}) == 3
-    assert [t.strip() for t in ends.text] == ["1", "0.2 = 2 / 10", "0.6 = 2 × 3 / 10"]
+    assert list(map(lines, ends.text)) == [
+        ["1"],
+        ["", "0.2", "= 2 / 10"],
+        ["", "0.6", "= 2 × 3 / 10"],
+    ]
     assert figure.layout.annotations[0].text == "✕ no run arrives"
     assert len(figure.to_json()) < 8000
 
@@ -38,6 +48,16 @@ def test_every_row_says_how_many_runs_it_speaks_of():
     labels = dict(zip(axis.tickvals, axis.ticktext, strict=True))
     assert "2 of 3 runs arrive" in labels["fast"] and "1 of 1 runs arrive" in labels["warm"]
     assert labels["lost"] == "lost"
+
+
+def test_a_long_name_and_a_long_equation_leave_the_bars_their_room():
+    """On a page of 500 pixels a name or an equation in one line runs out of the figure."""
+    found = {"GPipe": FOUND["GPipe"], "PipeMare T1+T2+T3": Factors(10.5, 1.88, 2.21, 5, 5)}
+    figure = factors(found, "GPipe")
+    ends = figure.data[-1]
+    assert ends.cliponaxis is False and ends.textposition == "middle right"
+    assert lines(ends.text[1]) == ["", "0.396", "= 1.88 × 2.21 / 10.5"]
+    assert lines(figure.layout.yaxis.ticktext[0]) == ["PipeMare", "T1+T2+T3", "5 of 5 runs arrive"]
 
 
 def test_what_is_written_beside_a_diamond_has_room():

@@ -59,6 +59,12 @@ def test_methods_are_multiples_of_the_first():
     assert "No method holds more" in describe(method_bytes({"A": plain, "B": plain}))
 
 
+def test_long_names_of_methods_do_not_meet_on_a_narrow_page():
+    shown = method_bytes({"GPipe": ROWS, "PipeMare + T2": ROWS}).layout.xaxis
+    assert list(shown.tickvals) == ["GPipe", "PipeMare + T2"]  # as the bars call them
+    assert list(shown.ticktext) == ["GPipe", "PipeMare<br>+ T2"]
+
+
 def test_the_curve_has_counts_formula_and_both_lines():
     D = depths("lockstep", 9)
     slots = [sum(h.slots for h in peaks(D, s)) for s in range(1, 10)]

@@ -42,6 +42,27 @@ def test_the_reported_panel_has_a_scale_of_its_own_and_the_same_colours():
     assert "Beside it, reported: BLEU: PipeMare naive 34.5." in describe(figure)
 
 
+def test_a_long_heading_takes_the_lines_and_the_height_that_it_needs():
+    def shown(about):
+        figure = scores(ENDS, "accuracy", {"GPipe": 34.5}, about)
+        return figure.layout, [a.text for a in figure.layout.annotations]
+
+    short, _ = shown("reported BLEU")
+    long, (ours, theirs) = shown("reported BLEU, IWSLT14 De-En")
+    assert ours == "measured accuracy (✕ diverged)"
+    assert theirs == "reported BLEU,<br>IWSLT14 De-En"
+    more = long.height - short.height
+    assert more > 0 and long.margin.t - short.margin.t == more
+
+
+def test_there_is_room_above_the_best_for_a_count_of_crosses():
+    def room(ends):
+        return scores(ends, "accuracy").layout.yaxis.range[1]
+
+    assert room({"a": [80.0]}) < room({"a": [80.0, None]})
+    assert room({"a": [None]}) == room({}) == 1
+
+
 RUNS = {
     "GPipe": [Track([10, 20, 40], [50, 96, 99]), Track([10, 20, 40], [50, 60, 99])],
     "PipeMare": [Track([1, 2, 4], [50, 60, 96]), Track([1, 2, 4], [50, 60, 97])],
