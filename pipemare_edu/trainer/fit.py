@@ -58,6 +58,11 @@ class Fit:
             checkpoint.write(self.trainer, whole, step, path)
             self.saved = step, path
 
+    @staticmethod
+    def finished(weights: str) -> str:
+        """What is left of a run that failed once everything in flight was finished."""
+        return f"the weights are those {weights}"
+
     def dropped(self, weights: str) -> str:
         """What is left of a run that ended with something in flight, and how to lose less."""
         way_on = "a run with save_every and save_to keeps checkpoints to go on from"

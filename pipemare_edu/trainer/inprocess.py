@@ -31,6 +31,8 @@ class InProcess:
                 record(event)
                 if event.end > until or run.stop is not stopping:
                     return False
+        if interpreter.broken is not None:
+            raise interpreter.broken
         return True
 
     def scores(self) -> list[tuple[int, dict[str, float]]]:
@@ -47,8 +49,14 @@ class InProcess:
         run, (stages, optimizers) = self.fit.run, self.built
         run.trace.reads = [stage.reads for stage in stages]
         run.memory = [counted(s, o) for s, o in zip(stages, optimizers, strict=True)]
+        if drained:
+            return ""
         # Updates are joint, so the weights are those after the last one, at every stage.
-        return "" if drained else self.fit.dropped(f"after step {stages[0].version}")
+        weights = f"after step {stages[0].version}"
+        whole = not any(stage.flying or stage.waiting for stage in stages)
+        if self.interpreter.broken is not None and whole:
+            return self.fit.finished(weights)
+        return self.fit.dropped(weights)
 
     def close(self) -> None:
         """Nothing is outside this process."""

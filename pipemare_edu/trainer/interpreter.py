@@ -46,6 +46,7 @@ class Interpreter:
     scores      (steps done, {metric: value}) of evaluations on the last stage
     diverged    None, or (step, what) once a loss was not finite or above the limit: the minibatches
                 before it are finished, nothing of its own or of a later one is applied
+    broken      None, or what the feed raised: the minibatches before that are finished
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Interpreter:
         self.losses: list[float] = []
         self.scores: list[tuple[int, dict[str, float]]] = []
         self.diverged: tuple[int, str] | None = None
+        self.broken: Exception | None = None
         self.end: float = math.inf  # the minibatch at which a shortened run ends
         self._stages, self._optimizers = list(stages), list(optimizers)
         self._rows: list[Progress] = []
@@ -106,7 +108,7 @@ class Interpreter:
             standing = [row for row in self._rows if row.op is not None and row.op.kind == "U"]
             if standing:
                 yield from self._update(standing)
-            elif not self.links.wait():
+            elif self._left() and not self.links.wait():  # a feed that broke may have ended all
                 raise ScheduleError(self._deadlock())
 
     def follow(self, plan: Plan, last: int, drained: Callable[[int], None]) -> Iterator[Event]:
@@ -154,7 +156,7 @@ class Interpreter:
         """Is everything there that `op` needs?  (plan.ops says which neighbour sends it.)"""
         kind, stage = op.kind, row.stage
         if kind == "F" and (row.first or row.last):
-            if not self.feed.ready(op.index, row.first, row.last):
+            if not self._fed(row, op):
                 return False
         elif kind == "B" and op.index not in stage.flying:
             return False
@@ -166,6 +168,15 @@ class Interpreter:
         if row.last if kind == "B" else row.first:
             return True
         return self.links.ready(kind, stage.index, op.index)
+
+    def _fed(self, row: Progress, op: Op) -> bool:
+        """Is there what `op` needs of the caller's batches?"""
+        try:
+            return self.feed.ready(op.index, row.first, row.last)
+        except Exception as error:
+            self.broken = error
+            self.end_at(op.index // self.feed.microbatches)
+            return False
 
     def _perform(self, row: Progress, op: Op) -> Event:
         start = perf_counter()

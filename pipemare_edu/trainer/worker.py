@@ -208,4 +208,4 @@ class Worker:
                     header, value = from_bytes(data)
                     self.feed.give_target(header.index, value, share)
             case "stop" if self.interpreter is not None:
-                self.interpreter.end_at(self.interpreter.started)
+                self.interpreter.end_at(self.interpreter.started if what is None else what)

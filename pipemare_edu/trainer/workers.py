@@ -71,6 +71,7 @@ class Workers:
         self._done: dict[int, Done] = {}
         self._parts: dict[int, dict[int, bytes]] = {}  # of checkpoints: step, worker
         self._consistent: tuple[int, State] | None = None  # the last checkpoint
+        self._broken: Exception | None = None  # what the caller's batches raised
         self._places: dict[int, Any] = {}  # where workers say that they are
 
     def advance(self, until: float) -> bool:
@@ -81,13 +82,18 @@ class Workers:
         if not self._members:
             self._start()
         with self.fit.sandbox:  # one thread here as well: idle ones spin, on the workers' cores
-            while len(self._done) < len(self._members):
-                self._send_ahead()
+            while not self._all_done():
+                self._feed_workers()
                 seconds = until - perf_counter()
                 if seconds <= 0 or run.stop is not stopping:
                     return False
                 self._listen(min(seconds, LOOK_SECONDS))
+        if self._broken is not None:
+            raise self._broken
         return True
+
+    def _all_done(self) -> bool:
+        return len(self._done) == len(self._members)
 
     def scores(self) -> list[tuple[int, dict[str, float]]]:
         scores, self._scores = self._scores, []
@@ -106,13 +112,14 @@ class Workers:
         run.memory = [
             counted(s, o) for s, o in zip(trainer.stages, trainer.optimizers, strict=True)
         ]
+        if self._members and self._all_done():
+            parts = [self._done[rank] for rank in range(len(self._members))]
+            run.trace.reads = [reads for part in parts for reads in part.reads]
+            run.memory = [counts for part in parts for counts in part.memory]
+            whole = checkpoint.merge(State.decode(part.state) for part in parts)
+            self._take_back(parts[0].step, whole)
+            return "" if drained else self.fit.finished(f"after step {parts[0].step}")
         if drained:
-            if self._members:
-                parts = [self._done[rank] for rank in range(len(self._members))]
-                run.trace.reads = [reads for part in parts for reads in part.reads]
-                run.memory = [counts for part in parts for counts in part.memory]
-                whole = checkpoint.merge(State.decode(part.state) for part in parts)
-                self._take_back(parts[0].step, whole)
             return ""
         if self._consistent is None:
             return self.fit.dropped("from before the run")
@@ -146,6 +153,17 @@ class Workers:
             member = Member(rank, place.hosted(rank), self._folder, cores)
             self._members.append(member)
             member.send(data)
+
+    def _feed_workers(self) -> None:
+        """Send minibatches ahead.  If the caller's batches raise, those before are finished."""
+        try:
+            self._send_ahead()
+        except Exception as error:
+            if self._sent == self.fit.plan.first:
+                raise
+            self._broken = error
+            self._members[0].tell("stop", self._sent)
+            self._sent = self.fit.last
 
     def _send_ahead(self) -> None:
         """Read and send minibatches until enough are under way.

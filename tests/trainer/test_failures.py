@@ -198,15 +198,35 @@ def test_the_callers_own_pauses_are_no_silence():
     assert run.status == "cancelled"
 
 
-def test_batches_that_fail_end_the_run():
+SHORT = (torch.randn(1, 8), torch.randn(1, 8))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("given", [0, 1, 3, 7])
+@pytest.mark.parametrize("how", [ArithmeticError, pm.DataError])
+def test_batches_that_fail_end_the_run_after_what_they_gave(how, given, workers):
+    data = (batches() * 3)[:given]
+
     def bad():
-        yield from batches()
+        yield from data
+        if how is pm.DataError:
+            yield SHORT
         raise ArithmeticError("as told")
 
-    with pytest.raises(ArithmeticError, match="as told") as caught:
-        trainer().fit(bad(), 10)
-    assert caught.value.run.status == "failed" and nothing_left()
-    assert "raised by batches, asked for minibatch 3" in "".join(caught.value.__notes__)
+    made, other = (torch.manual_seed(3) and trainer(workers=workers) for _ in range(2))
+    with pytest.raises(how, match=f"as told|minibatch {given} has 1 samples") as caught:
+        made.fit(bad(), 10)
+    run = caught.value.run
+    assert run.status == "failed" and run.steps == made.step == given and nothing_left()
+    if how is ArithmeticError:
+        asked = f"raised by batches, asked for minibatch {given}"
+        assert asked in "".join(caught.value.__notes__)
+    if given:
+        assert run.note.endswith(f"the weights are those after step {given}")
+        assert run.losses == other.fit(data, given).losses
+    for mine, theirs in zip(made.layers, other.layers, strict=True):
+        for a, b in zip(mine.parameters(), theirs.parameters(), strict=True):
+            assert torch.equal(a, b)
 
 
 def test_ctrl_c_returns_the_run_so_far():
