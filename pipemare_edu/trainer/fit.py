@@ -58,15 +58,14 @@ class Fit:
             checkpoint.write(self.trainer, whole, step, path)
             self.saved = step, path
 
-    @staticmethod
-    def finished(weights: str) -> str:
-        """What is left of a run that failed once everything in flight was finished."""
-        return f"the weights are those {weights}"
+    def left(self, weights: str, dropped: bool = True) -> str:
+        """What is left of a run that failed, `weights`, and how to lose less.
 
-    def dropped(self, weights: str) -> str:
-        """What is left of a run that ended with something in flight, and how to lose less."""
+        dropped  was something in flight?
+        """
         way_on = "a run with save_every and save_to keeps checkpoints to go on from"
         if self.saved:
             step, path = self.saved
             way_on = f"restore (--resume) {path} goes on from step {step}"
-        return f"what was in flight was dropped: the weights are those {weights}; {way_on}"
+        lost = "what was in flight was dropped: " if dropped else ""
+        return f"{lost}the weights are those {weights}; {way_on}"

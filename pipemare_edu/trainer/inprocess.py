@@ -53,10 +53,7 @@ class InProcess:
             return ""
         # Updates are joint, so the weights are those after the last one, at every stage.
         weights = f"after step {stages[0].version}"
-        whole = not any(stage.flying or stage.waiting for stage in stages)
-        if self.interpreter.broken is not None and whole:
-            return self.fit.finished(weights)
-        return self.fit.dropped(weights)
+        return self.fit.left(weights, any(stage.flying or stage.waiting for stage in stages))
 
     def close(self) -> None:
         """Nothing is outside this process."""

@@ -116,7 +116,7 @@ class Interpreter:
         steps done wherever the pipe is empty between two spans, and at the end."""
         for span in plan.spans(last):
             yield from self.events([plan.span(s.index, span, last) for s in self._stages])
-            if self.end <= span.stop:
+            if self.end < span.stop:
                 return
             drained(span.stop)
 

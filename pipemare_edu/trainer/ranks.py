@@ -99,7 +99,7 @@ class Ranks:
 
     def finish(self, drained: bool) -> str:
         if not drained or not self._all:
-            return self.fit.dropped("from before the run")
+            return self.fit.left("from before the run")
         run, trainer = self.fit.run, self.fit.trainer
         run.losses[:] = self._all[-1]["losses"]
         for step, scores in self._all[-1]["scores"]:

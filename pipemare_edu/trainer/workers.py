@@ -118,13 +118,13 @@ class Workers:
             run.memory = [counts for part in parts for counts in part.memory]
             whole = checkpoint.merge(State.decode(part.state) for part in parts)
             self._take_back(parts[0].step, whole)
-            return "" if drained else self.fit.finished(f"after step {parts[0].step}")
+            return "" if drained else self.fit.left(f"after step {parts[0].step}", dropped=False)
         if drained:
             return ""
         if self._consistent is None:
-            return self.fit.dropped("from before the run")
+            return self.fit.left("from before the run")
         self._take_back(*self._consistent)
-        return self.fit.dropped(f"of the checkpoint at step {self._consistent[0]}")
+        return self.fit.left(f"of the checkpoint at step {self._consistent[0]}")
 
     def _take_back(self, step: int, state: State) -> None:
         trainer = self.fit.trainer

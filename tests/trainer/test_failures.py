@@ -222,11 +222,25 @@ def test_batches_that_fail_end_the_run_after_what_they_gave(how, given, workers)
         asked = f"raised by batches, asked for minibatch {given}"
         assert asked in "".join(caught.value.__notes__)
     if given:
-        assert run.note.endswith(f"the weights are those after step {given}")
+        assert f"the weights are those after step {given}; " in run.note
+        assert "dropped" not in run.note
         assert run.losses == other.fit(data, given).losses
     for mine, theirs in zip(made.layers, other.layers, strict=True):
         for a, b in zip(mine.parameters(), theirs.parameters(), strict=True):
             assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_that_fail_leave_the_checkpoints_before(workers, tmp_path):
+    def bad():
+        yield from (batches() * 2)[:4]
+        raise ArithmeticError("as told")
+
+    made = trainer(workers=workers)
+    with pytest.raises(ArithmeticError) as caught:
+        made.fit(bad(), 10, save_every=2, save_to=tmp_path / "at_{step}")
+    assert {p.name for p in tmp_path.glob("at_*")} == {"at_2", "at_4"}
+    assert f"{tmp_path / 'at_4'} goes on from step 4" in caught.value.run.note
 
 
 def test_ctrl_c_returns_the_run_so_far():
