@@ -114,8 +114,6 @@ def simulate(
     """
     wanted = 'a list with the operations of each stage, such as schedule("gpipe", stages=4)'
     rows = tuple(map(_operations, iterable("lists", lists, wanted)))
-    if not rows:
-        raise ValueError(f"lists is empty: give {wanted}")
     costs = {
         kind: _cost(name, value, len(rows))
         for kind, name, value in (
