@@ -18,6 +18,7 @@ class InProcess:
         for stage in built[0]:
             stage.reset(fit.plan.first, fit.run.trace.full_from)
         self._events = interpreter.follow(fit.plan, fit.last, self.drained)
+        self._ended = False  # all that was begun is finished
 
     def drained(self, step: int) -> None:
         """Nothing is in flight after `step` steps."""
@@ -31,6 +32,7 @@ class InProcess:
                 record(event)
                 if event.end > until or run.stop is not stopping:
                     return False
+        self._ended = True
         if interpreter.broken is not None:
             raise interpreter.broken
         return True
@@ -52,8 +54,7 @@ class InProcess:
         if drained:
             return ""
         # Updates are joint, so the weights are those after the last one, at every stage.
-        weights = f"after step {stages[0].version}"
-        return self.fit.left(weights, any(stage.flying or stage.waiting for stage in stages))
+        return self.fit.left(f"after step {stages[0].version}", dropped=not self._ended)
 
     def close(self) -> None:
         """Nothing is outside this process."""
