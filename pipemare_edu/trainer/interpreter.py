@@ -108,7 +108,7 @@ class Interpreter:
             standing = [row for row in self._rows if row.op is not None and row.op.kind == "U"]
             if standing:
                 yield from self._update(standing)
-            elif self._left() and not self.links.wait():  # a feed that broke may have ended all
+            elif self._unended and not self.links.wait():  # a feed that broke may have ended all
                 raise ScheduleError(self._deadlock())
 
     def follow(self, plan: Plan, last: int, drained: Callable[[int], None]) -> Iterator[Event]:
@@ -123,6 +123,10 @@ class Interpreter:
     def _left(self) -> bool:
         """Is there anything left to do, after what other processes have said?"""
         self.links.poll()
+        return self._unended
+
+    @property
+    def _unended(self) -> bool:
         return any(row.op is not None for row in self._rows)
 
     @property
