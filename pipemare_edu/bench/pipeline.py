@@ -1,8 +1,8 @@
 """Our pipeline beside torch.distributed.pipelining: same network, microbatches and processes.
 
 All contestants take turns, several rounds long; a ratio is the median over rounds of two
-neighbours' times.  The machine should be idle, with a core for every stage; what its cores give at
-most, over one process, is the row of the stages apart, which exchange nothing.
+neighbours' times.  The machine should be idle, with a core for every stage; what there is to
+gain over one process shows in the row of the stages apart, which exchange nothing.
 """
 
 from __future__ import annotations

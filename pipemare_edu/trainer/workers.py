@@ -103,9 +103,13 @@ class Workers:
         return self._diverged
 
     def wind_down(self) -> None:
-        self._sent = self.fit.last  # nothing more is sent
+        self._stop(None)
+
+    def _stop(self, end: int | None) -> None:
+        """Send nothing more, and end before minibatch `end`, or before the first not begun."""
+        self._sent = self.fit.last
         if self._members:
-            self._members[0].tell("stop")
+            self._members[0].tell("stop", end)
 
     def finish(self, drained: bool) -> str:
         run, trainer = self.fit.run, self.fit.trainer
@@ -162,8 +166,7 @@ class Workers:
             if self._sent == self.fit.plan.first:
                 raise
             self._broken = error
-            self._members[0].tell("stop", self._sent)
-            self._sent = self.fit.last
+            self._stop(self._sent)
 
     def _send_ahead(self) -> None:
         """Read and send minibatches until enough are under way.
